@@ -1,0 +1,115 @@
+//! The files of one bucket: how they are read and written.
+
+use std::collections::BTreeSet;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures::stream::BoxStream;
+
+use crate::error::FormatError;
+use crate::kv::{KvBatch, KvSchema};
+use crate::meta::{DataFileMeta, FileSource};
+use crate::types::Datum;
+
+/// A data file's format, taken from the last extension of its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum FileFormat {
+    /// `.parquet`
+    Parquet,
+    /// `.avro`
+    Avro,
+    /// `.orc`
+    Orc,
+}
+
+/// How large a decoded batch may be. Both limits hold: 8 K rows of 8 MiB overflow memory and 32-bit offsets alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BatchLimit {
+    /// Rows.
+    pub rows: usize,
+    /// Bytes in memory, roughly; one row may exceed it.
+    pub bytes: usize,
+}
+
+impl Default for BatchLimit {
+    fn default() -> Self {
+        Self {
+            rows: 8192,
+            bytes: 8 << 20,
+        }
+    }
+}
+
+/// A closed range of keys: one datum a key field; `None` is unbounded. Prunes row groups and pages: rows outside may still come.
+#[derive(Clone, Debug, Default)]
+pub struct KeyRange {
+    /// Smallest key wanted.
+    pub min: Option<Vec<Datum>>,
+    /// Largest key wanted.
+    pub max: Option<Vec<Datum>>,
+}
+
+/// What a read of a file needs.
+#[derive(Clone, Debug)]
+pub struct ReadSpec {
+    /// Columns wanted, key and sequence columns always among them. The file's own schema may be older: columns are matched by
+    /// field id, widened by cast, and null where the file has none.
+    pub schema: Arc<KvSchema>,
+    /// Keys wanted.
+    pub keys: KeyRange,
+    /// Row positions that a deletion vector hides; those rows never come out.
+    pub deleted: Option<Arc<BTreeSet<u64>>>,
+    /// Record-level expire: rows whose time field is before this second never come out.
+    pub expired_before: Option<ExpiredBefore>,
+    /// Whether batches carry positions.
+    pub positions: bool,
+    /// The size of the batches.
+    pub batch: BatchLimit,
+    /// Bytes of memory for fetched and decoded pages of this one file at a time.
+    pub window_bytes: usize,
+}
+
+/// Record-level expire: which column, and the limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExpiredBefore {
+    /// Position in [`KvSchema::fields`] of `record-level.time-field`.
+    pub column: usize,
+    /// A row is kept if its time is null or not before this, in seconds since the epoch.
+    pub seconds: i64,
+}
+
+/// The batches of one file, in file order.
+pub type KvStream = BoxStream<'static, Result<KvBatch, FormatError>>;
+
+/// The files of one bucket: how they are opened and made. `TableKvFiles` is the built-in one.
+#[async_trait]
+pub trait KvFiles: Debug + Send + Sync {
+    /// Opens a file of this bucket. Nothing is read before the stream is polled.
+    ///
+    /// Errors (in the stream) name the file: `NotFound`, `Unavailable`, `Corrupt`, `Unsupported`.
+    fn open(&self, file: &DataFileMeta, read: ReadSpec) -> KvStream;
+
+    /// The format that [`data_sink`](Self::data_sink) would write: a changed format forbids an upgrade by metadata.
+    fn format(&self, level: i32) -> FileFormat;
+
+    /// A new data file, or several, on `level`.
+    fn data_sink(&self, level: i32, source: FileSource) -> Box<dyn BatchSink>;
+
+    /// A new changelog file, or several, for `level`.
+    fn changelog_sink(&self, level: i32) -> Box<dyn BatchSink>;
+
+    /// Removes a file that no snapshot can name (an aborted or superseded output), with its sidecars.
+    async fn delete(&self, file: &DataFileMeta) -> Result<(), FormatError>;
+}
+
+/// Takes batches in key order and rolls files at the target size. After `abort` none of its files is left.
+#[async_trait]
+pub trait BatchSink: Send {
+    /// Appends records, keys not descending.
+    async fn write(&mut self, batch: &KvBatch) -> Result<(), FormatError>;
+    /// Ends the last file. No records: no file, an empty list.
+    async fn finish(self: Box<Self>) -> Result<Vec<DataFileMeta>, FormatError>;
+    /// Deletes all files of this sink, the finished ones too.
+    async fn abort(self: Box<Self>);
+}

@@ -1,0 +1,24 @@
+//! What an Apache Paimon primary-key table is on disk, and the vocabulary that all crates of this workspace share.
+//!
+//! | Module | What it holds |
+//! |---|---|
+//! | [`types`] | Paimon's data types, single values, row kinds, and how they map to Arrow |
+//! | [`row`] | `BinaryRow` (manifests, bucket hash), Murmur hash, normalized keys |
+//! | [`meta`] | file metadata, commit messages, path names |
+//! | [`kv`] | batches of key-value records and the files that hold them |
+//! | [`storage`] | bytes by name: the [`storage::Storage`] trait and its local, object-store and memory implementations |
+//! | [`env`] | the only door to time, randomness, threads and shared budgets |
+//! | [`options`] | the table's options, typed |
+//!
+//! Nothing here depends on another crate of the workspace.
+
+pub mod env;
+pub mod error;
+pub mod kv;
+pub mod meta;
+pub mod options;
+pub mod row;
+pub mod storage;
+pub mod types;
+
+pub use error::{ErrorKind, FormatError};

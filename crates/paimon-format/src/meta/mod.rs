@@ -1,0 +1,10 @@
+//! Metadata of files, and what a writer hands to a committer.
+
+mod data_file;
+mod increment;
+
+pub use data_file::{DataFileMeta, FileSource, SimpleStats};
+pub use increment::{
+    CommitIncrement, CommitMessage, CompactIncrement, DataIncrement, DeletionVectorRange, GlobalIndexMeta,
+    IndexFileMeta,
+};

@@ -1,0 +1,6 @@
+//! The merge tree of one bucket.
+
+mod error;
+pub mod pick;
+
+pub use error::LsmError;
