@@ -5,6 +5,7 @@
 //! | [`types`] | Paimon's data types, single values, row kinds, and how they map to Arrow |
 //! | [`row`] | `BinaryRow` (manifests, bucket hash), Murmur hash, normalized keys |
 //! | [`meta`] | file metadata, commit messages, path names |
+//! | [`formats`] | data files by format: Parquet, Avro, ORC |
 //! | [`kv`] | batches of key-value records and the files that hold them |
 //! | [`storage`] | bytes by name: the [`storage::Storage`] trait and its local, object-store and memory implementations |
 //! | [`env`] | the only door to time, randomness, threads and shared budgets |
@@ -14,6 +15,7 @@
 
 pub mod env;
 pub mod error;
+pub mod formats;
 pub mod kv;
 pub mod meta;
 pub mod options;
