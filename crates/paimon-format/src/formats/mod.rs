@@ -12,5 +12,6 @@ mod scan;
 mod stats;
 
 pub use encoder::{Encoded, FileEncoder};
+pub(crate) use scan::scan_file;
 pub use scan::{FileRows, FileScan, KeyBounds, RowsStream};
 pub use stats::{ColumnStats, StatsMode, simple_stats};

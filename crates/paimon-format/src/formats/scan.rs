@@ -1,10 +1,14 @@
 //! What is read of one data file, whatever its format.
 
-use arrow_array::RecordBatch;
-use futures::stream::BoxStream;
+use std::sync::Arc;
 
+use arrow_array::RecordBatch;
+use futures::stream::{self, BoxStream, StreamExt};
+
+use crate::env::Env;
 use crate::error::FormatError;
-use crate::kv::BatchLimit;
+use crate::kv::{BatchLimit, FileFormat};
+use crate::storage::Storage;
 use crate::types::{DataField, Datum};
 
 /// A read of one file.
@@ -47,3 +51,28 @@ pub struct FileRows {
 
 /// What a file's rows were made into, in file order.
 pub type RowsStream<T> = BoxStream<'static, Result<T, FormatError>>;
+
+/// The rows of a file of any format, each batch made into something else on the CPU pool by `finish` (`None`: nothing of it is
+/// wanted). Errors are those of the format's own `scan`; `Unsupported` when the format is not built in.
+pub(crate) fn scan_file<T, F>(
+    format: FileFormat,
+    storage: Arc<dyn Storage>,
+    env: Env,
+    scan: FileScan,
+    finish: F,
+) -> RowsStream<T>
+where
+    T: Send + 'static,
+    F: Fn(FileRows) -> Result<Option<T>, FormatError> + Send + Sync + 'static,
+{
+    match format {
+        #[cfg(feature = "parquet")]
+        FileFormat::Parquet => super::parquet::scan(storage, env, scan, finish),
+        #[allow(unreachable_patterns, reason = "with all format features there is no other")]
+        other => {
+            let _ = (storage, env, finish);
+            let message = format!("{}: reading {other} files: built without that format", scan.path);
+            stream::iter([Err(FormatError::unsupported(message))]).boxed()
+        }
+    }
+}

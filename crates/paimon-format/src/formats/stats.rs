@@ -141,10 +141,10 @@ impl Bounds {
         match self {
             Self::Empty => *self = Self::Known(min, max),
             Self::Known(low, high) => {
-                if compare(&min, low) == Ordering::Less {
+                if min.compare(low) == Ordering::Less {
                     *low = min;
                 }
-                if compare(&max, high) == Ordering::Greater {
+                if max.compare(high) == Ordering::Greater {
                     *high = max;
                 }
             }
@@ -157,24 +157,6 @@ impl Bounds {
             Self::Known(min, max) => Some((min, max)),
             Self::Empty | Self::Unknown => None,
         }
-    }
-}
-
-/// The order of two values of one flat type; Java's for floats.
-fn compare(a: &Datum, b: &Datum) -> Ordering {
-    match (a, b) {
-        (Datum::Boolean(a), Datum::Boolean(b)) => a.cmp(b),
-        (Datum::Int8(a), Datum::Int8(b)) => a.cmp(b),
-        (Datum::Int16(a), Datum::Int16(b)) => a.cmp(b),
-        (Datum::Int32(a), Datum::Int32(b)) | (Datum::Date(a), Datum::Date(b)) | (Datum::Time(a), Datum::Time(b)) => a.cmp(b),
-        (Datum::Int64(a), Datum::Int64(b)) => a.cmp(b),
-        (Datum::Float32(a), Datum::Float32(b)) => a.total_cmp(b),
-        (Datum::Float64(a), Datum::Float64(b)) => a.total_cmp(b),
-        (Datum::String(a), Datum::String(b)) => a.cmp(b),
-        (Datum::Bytes(a), Datum::Bytes(b)) => a.cmp(b),
-        (Datum::Decimal(a), Datum::Decimal(b)) => a.cmp(b),
-        (Datum::Timestamp { millis: a, nanos: c }, Datum::Timestamp { millis: b, nanos: d }) => (a, c).cmp(&(b, d)),
-        _ => Ordering::Equal,
     }
 }
 
