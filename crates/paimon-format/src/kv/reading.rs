@@ -1,7 +1,5 @@
 //! Rows of a file made into batches: columns of the schema wanted, hidden rows left out, keys, positions.
 
-use std::sync::Arc;
-
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     Int32Type, Int64Type, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,

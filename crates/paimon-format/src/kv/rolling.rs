@@ -124,16 +124,16 @@ impl RollingSink {
             let target = self.parts.settings.target_file_bytes;
             let row_limit = self.parts.settings.target_file_rows.filter(|_| self.source == FileSource::Append);
             let row_limit = row_limit.filter(|_| self.file_use == FileUse::Data);
-            let file = match &self.open {
-                Some(file) => file,
-                None => self.create().await?,
-            };
+            if self.open.is_none() {
+                self.create().await?;
+            }
+            let (size, file_rows) = self.open.as_ref().map_or((0, 0), |file| (file.size, file.rows));
             let left = (batch.len() - offset) as u64;
             // Far from the target no check can find it reached: then rows go in one piece, else up to the next check.
-            let far = file.size.saturating_add(left.saturating_mul(row_bytes)).saturating_add(SIZE_SLACK_BYTES) < target;
+            let far = size.saturating_add(left.saturating_mul(row_bytes)).saturating_add(SIZE_SLACK_BYTES) < target;
             let mut rows = if far { left } else { left.min(CHECK_RECORDS - self.records % CHECK_RECORDS) };
             if let Some(limit) = row_limit {
-                rows = rows.min(limit.saturating_sub(file.rows).max(1));
+                rows = rows.min(limit.saturating_sub(file_rows).max(1));
             }
             let piece = offset..offset + rows as usize;
             self.append_piece(batch, &physical, piece.clone()).await?;
@@ -150,7 +150,7 @@ impl RollingSink {
         Ok(())
     }
 
-    async fn create(&mut self) -> Result<&OpenFile, FormatError> {
+    async fn create(&mut self) -> Result<(), FormatError> {
         let encoder = self.parts.settings.encoder(self.file_use, self.level, &self.fields)?;
         let format = self.parts.settings.file_format(self.file_use, self.level).to_string();
         let compression = self.parts.settings.file_compression(self.file_use, self.level);
@@ -159,7 +159,7 @@ impl RollingSink {
             FileUse::Changelog => self.parts.names.changelog_file(&format, compression),
         };
         let writer = self.parts.storage.create(&self.path(&name)).await?;
-        Ok(self.open.insert(OpenFile {
+        self.open = Some(OpenFile {
             name,
             writer,
             encoder: Some(encoder),
@@ -170,7 +170,8 @@ impl RollingSink {
             max_sequence: i64::MIN,
             min_key: BinaryRow::empty(),
             max_key: BinaryRow::empty(),
-        }))
+        });
+        Ok(())
     }
 
     fn path(&self, name: &str) -> String {

@@ -8,7 +8,9 @@ use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
 use bytes::Bytes;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, RowSelection};
-use parquet::arrow::{FieldLevels, ProjectionMask, parquet_to_arrow_field_levels};
+use parquet::arrow::{
+    FieldLevels, ProjectionMask, parquet_to_arrow_field_levels, parquet_to_arrow_schema_by_columns,
+};
 use parquet::file::metadata::ParquetMetaData;
 
 use super::footer::footer_of;
@@ -68,9 +70,14 @@ impl OpenFile {
 
     /// Whether the file's column has the very type of the field, so that its statistics compare with the field's values.
     pub(super) fn holds(&self, field: &DataField) -> bool {
-        let read = self.levels.fields.iter().find(|read| read.name() == &field.name);
-        let wanted = self.schema.field_with_name(&field.name).ok();
-        matches!((read, wanted), (Some(read), Some(wanted)) if read.data_type() == wanted.data_type())
+        let descriptor = self.metadata.file_metadata().schema_descr();
+        let read = caught(&self.path, || {
+            let mask = ProjectionMask::columns(descriptor, [field.name.as_str()]);
+            parquet_to_arrow_schema_by_columns(descriptor, mask, None)
+                .map_err(|error| FormatError::corrupt(&self.path, error))
+        });
+        let wanted = self.schema.field_with_name(&field.name);
+        matches!((read, wanted), (Ok(read), Ok(wanted)) if read.fields().iter().any(|field| field.data_type() == wanted.data_type()))
     }
 
     /// The columns wanted, of the columns read.

@@ -99,10 +99,16 @@ impl ParquetEncoder {
             }
             .into_iter();
             for path in paths {
-                match (writers.next(), leaves.next()) {
-                    (Some(ColumnWriter::Arrow(writer)), Some(leaf)) => writer.write(&leaf)?,
-                    (Some(ColumnWriter::Int96(writer)), _) if writer.append(column, path) => {}
-                    _ => return Err(ParquetError::General(format!("column {} has another shape", field.name()))),
+                let written = match (writers.next(), leaves.next()) {
+                    (Some(ColumnWriter::Arrow(writer)), Some(leaf)) => {
+                        writer.write(&leaf)?;
+                        true
+                    }
+                    (Some(ColumnWriter::Int96(writer)), _) => writer.append(column, path),
+                    _ => false,
+                };
+                if !written {
+                    return Err(ParquetError::General(format!("column {} has another shape", field.name())));
                 }
             }
         }
