@@ -14,7 +14,6 @@ mod block;
 mod job;
 mod reader;
 mod shares;
-mod spill;
 mod stream;
 
 use std::sync::Arc;

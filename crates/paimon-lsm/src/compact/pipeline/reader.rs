@@ -6,30 +6,29 @@ use std::sync::Arc;
 
 use futures::StreamExt;
 use paimon_format::FormatError;
-use paimon_format::kv::{KvBatch, KvFiles, KvStream, ReadSpec};
+use paimon_format::env::Env;
+use paimon_format::kv::{KeyCodec, KvBatch, KvFiles, KvSchemaRef, KvStream, ReadSpec};
 use paimon_format::meta::DataFileMeta;
 
-use super::spill::{SpilledReader, SpilledRun};
 use crate::LsmError;
+use crate::levels::SortedRun;
+use crate::spill::SpillFile;
 
 /// A run before it is opened.
 #[derive(Debug)]
 pub(super) enum RunSource {
     /// Data files in key order.
-    Files(Vec<Arc<DataFileMeta>>),
+    Files(SortedRun),
     /// A local file made by an earlier pass.
-    Spilled(SpilledRun),
+    Spilled(Arc<SpillFile>),
 }
 
 impl RunSource {
     /// Bytes on disk, for choosing the smallest.
     pub(super) fn size(&self) -> u64 {
         match self {
-            Self::Files(files) => files
-                .iter()
-                .map(|file| u64::try_from(file.file_size).unwrap_or(0))
-                .fold(0, u64::saturating_add),
-            Self::Spilled(run) => run.bytes(),
+            Self::Files(run) => run.total_size(),
+            Self::Spilled(file) => file.bytes(),
         }
     }
 }
@@ -38,14 +37,9 @@ impl RunSource {
 pub(super) struct RunReader {
     files: VecDeque<(Arc<DataFileMeta>, ReadSpec)>,
     opener: Arc<dyn KvFiles>,
-    open: Option<Open>,
+    open: Option<KvStream>,
     /// The file read last, for messages.
     name: String,
-}
-
-enum Open {
-    File(KvStream),
-    Spilled(SpilledReader),
 }
 
 impl fmt::Debug for RunReader {
@@ -67,25 +61,29 @@ impl RunReader {
         }
     }
 
-    pub(super) fn of_spilled(opener: Arc<dyn KvFiles>, reader: SpilledReader) -> Self {
-        Self {
+    pub(super) fn of_spilled(
+        opener: Arc<dyn KvFiles>,
+        file: Arc<SpillFile>,
+        env: &Env,
+        schema: &KvSchemaRef,
+    ) -> Result<Self, LsmError> {
+        Ok(Self {
             files: VecDeque::new(),
             opener,
-            name: reader.name(),
-            open: Some(Open::Spilled(reader)),
-        }
+            name: "a spilled run".to_owned(),
+            open: Some(file.open(env, schema, &KeyCodec::new(schema)?)),
+        })
     }
 
     /// The next batch with rows; `None` at the end of the run, and ever after.
     pub(super) async fn next_batch(&mut self) -> Result<Option<KvBatch>, LsmError> {
         loop {
             let batch = match &mut self.open {
-                Some(Open::File(stream)) => stream.next().await.transpose()?,
-                Some(Open::Spilled(reader)) => reader.next_batch().await?,
+                Some(stream) => stream.next().await.transpose()?,
                 None => match self.files.pop_front() {
                     Some((file, spec)) => {
                         self.name.clone_from(&file.file_name);
-                        self.open = Some(Open::File(self.opener.open(&file, spec)));
+                        self.open = Some(self.opener.open(&file, spec));
                         continue;
                     }
                     None => return Ok(None),

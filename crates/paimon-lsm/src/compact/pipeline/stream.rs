@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use paimon_format::env::Env;
 use paimon_format::kv::{KvBatch, ReadSpec};
 use paimon_format::meta::DataFileMeta;
 use paimon_merge::kernel::{AssembleOptions, Assembler};
@@ -10,10 +11,10 @@ use paimon_merge::plan::PlanOptions;
 use super::block::{OpenSection, Work, on_cpu};
 use super::reader::{RunReader, RunSource};
 use super::shares::Shares;
-use super::spill::{SpillWriter, SpilledReader};
 use super::{MergeJob, MergePipeline};
 use crate::LsmError;
 use crate::levels::Section;
+use crate::spill::SpillWriter;
 
 /// A job in progress.
 pub(super) struct MergeStream {
@@ -96,10 +97,7 @@ impl MergeStream {
     }
 
     async fn open(&mut self, section: Section) -> Result<(), LsmError> {
-        let mut runs: Vec<RunSource> = section
-            .into_iter()
-            .map(|run| RunSource::Files(run.files().to_vec()))
-            .collect();
+        let mut runs: Vec<RunSource> = section.into_iter().map(RunSource::Files).collect();
         let fan_in = self.shares()?.fan_in;
         while runs.len() > fan_in {
             runs = self.merge_smallest(runs, fan_in).await?;
@@ -112,7 +110,7 @@ impl MergeStream {
     }
 
     /// Merges the smallest runs into one local file, all versions kept with their levels, so that fewer remain.
-    async fn merge_smallest(&self, mut runs: Vec<RunSource>, fan_in: usize) -> Result<Vec<RunSource>, LsmError> {
+    async fn merge_smallest(&mut self, mut runs: Vec<RunSource>, fan_in: usize) -> Result<Vec<RunSource>, LsmError> {
         let MergePipeline { env, schema, .. } = &self.pipeline;
         let shares = self.shares()?;
         let merged = fan_in.min(runs.len() - fan_in + 1);
@@ -124,14 +122,11 @@ impl MergeStream {
             drop_retracts: false,
             level: None,
         };
-        let mut work = Some(Work::new(None, Assembler::new(Arc::clone(schema), options)?));
-        let readers = self.readers(runs)?;
+        let mut work = Work::new(None, Assembler::new(Arc::clone(schema), options)?);
+        let mut section = OpenSection::open(self.readers(runs)?, schema, self.plan_options()?, &mut work)?;
         let mut spill = SpillWriter::create(env, schema).await?;
-        if let Some(work) = &mut work {
-            let mut section = OpenSection::open(readers, schema, self.plan_options()?, work)?;
-            self.drain(&mut section, &mut spill).await?;
-        }
-        let mut all = vec![RunSource::Spilled(spill.finish().await?)];
+        drain(env, &mut section, work, &mut spill).await?;
+        let mut all = vec![RunSource::Spilled(Arc::new(spill.finish().await?))];
         all.extend(rest);
         Ok(all)
     }
@@ -142,14 +137,15 @@ impl MergeStream {
             .map(|run| match run {
                 RunSource::Files(run) => {
                     let specs = run
-                        .into_iter()
-                        .map(|file| Ok((Arc::clone(&file), self.read_spec(&file)?)))
+                        .files()
+                        .iter()
+                        .map(|file| Ok((Arc::clone(file), self.read_spec(file)?)))
                         .collect::<Result<_, LsmError>>()?;
                     Ok(RunReader::of_files(Arc::clone(files), specs))
                 }
-                RunSource::Spilled(run) => {
-                    let reader = SpilledReader::open(&self.pipeline.env, &self.pipeline.schema, run)?;
-                    Ok(RunReader::of_spilled(Arc::clone(files), reader))
+                RunSource::Spilled(file) => {
+                    let MergePipeline { env, schema, .. } = &self.pipeline;
+                    RunReader::of_spilled(Arc::clone(files), file, env, schema)
                 }
             })
             .collect()
@@ -179,6 +175,22 @@ impl MergeStream {
     fn shares(&self) -> Result<&Shares, LsmError> {
         self.shares.as_ref().ok_or_else(work_is_lost)
     }
+}
+
+/// Writes a whole section to a local file.
+async fn drain(env: &Env, section: &mut OpenSection, work: Work, spill: &mut SpillWriter) -> Result<(), LsmError> {
+    let mut work = Some(work);
+    let mut more = true;
+    while more {
+        more = section.advance(env, &mut work).await?;
+        if !more {
+            on_cpu(env, &mut work, |work| work.assembler.finish()).await?;
+        }
+        while let Some(batch) = work.as_mut().and_then(|work| work.assembler.next_batch()) {
+            spill.write(&batch).await?;
+        }
+    }
+    Ok(())
 }
 
 fn work_is_lost() -> LsmError {
