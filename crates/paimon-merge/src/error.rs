@@ -4,6 +4,8 @@ use std::fmt;
 
 use paimon_format::{ErrorKind, FormatError};
 
+use crate::kernel::Version;
+
 /// Why versions could not be merged. State of files is never changed by it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -49,6 +51,15 @@ impl MergeError {
             Self::Unsorted { .. } => ErrorKind::Corrupt,
             Self::Retract { .. } | Self::Overflow { .. } | Self::Invalid(_) => ErrorKind::Invalid,
             Self::Format(error) => error.kind(),
+        }
+    }
+
+    /// A row that an engine refuses.
+    pub fn retract(engine: &str, version: &Version<'_>) -> Self {
+        Self::Retract {
+            engine: engine.to_owned(),
+            kind: version.kind(),
+            hint: "it merges +I and +U rows only".to_owned(),
         }
     }
 

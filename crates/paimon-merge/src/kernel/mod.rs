@@ -1,6 +1,8 @@
 //! What a block of versions becomes.
 
 mod assemble;
+mod row;
+mod versions;
 
 use arrow_array::RecordBatch;
 use paimon_format::types::RowKind;
@@ -9,6 +11,8 @@ use crate::MergeError;
 use crate::plan::{KeyGroups, RowRef};
 
 pub use assemble::{AssembleOptions, Assembler};
+pub use row::{MergeFunction, Merged, RowEngine, RowKernel, value_index};
+pub use versions::{ColumnValue, Version, Versions};
 
 /// Survivors in key order, one entry a surviving group.
 #[derive(Debug, Default)]
