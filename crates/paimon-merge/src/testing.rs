@@ -73,7 +73,12 @@ pub fn any_value(numbers: &mut Numbers, data_type: &DataType) -> Datum {
         }
         TypeKind::Map(key, value) => Datum::Map(vec![(not_null_value(numbers, key), any_value(numbers, value))]),
         TypeKind::Multiset(element) => Datum::Map(vec![(not_null_value(numbers, element), Datum::Int32(1))]),
-        TypeKind::Row(fields) => Datum::Row(fields.iter().map(|field| any_value(numbers, &field.data_type)).collect()),
+        TypeKind::Row(fields) => Datum::Row(
+            fields
+                .iter()
+                .map(|field| any_value(numbers, &field.data_type))
+                .collect(),
+        ),
         TypeKind::Variant | TypeKind::Blob => Datum::Null,
     }
 }
@@ -94,9 +99,20 @@ impl SampleRuns {
     /// About `rows` records, spread over `runs` runs.
     ///
     /// Errors: for schemas whose columns have no Arrow form.
-    pub fn new(schema: &Arc<KvSchema>, seed: u64, rows: usize, runs: usize, kinds: &[RowKind]) -> Result<Self, MergeError> {
+    pub fn new(
+        schema: &Arc<KvSchema>,
+        seed: u64,
+        rows: usize,
+        runs: usize,
+        kinds: &[RowKind],
+    ) -> Result<Self, MergeError> {
         let mut numbers = Numbers::new(seed);
-        let kind = |numbers: &mut Numbers| kinds.get(numbers.below(kinds.len() as u64) as usize).copied().unwrap_or(RowKind::Insert);
+        let kind = |numbers: &mut Numbers| {
+            kinds
+                .get(numbers.below(kinds.len() as u64) as usize)
+                .copied()
+                .unwrap_or(RowKind::Insert)
+        };
         let sequence: ArrayRef = Arc::new(Int64Array::from_iter_values((0..).take(rows)));
         let kinds: ArrayRef = Arc::new(Int8Array::from_iter_values((0..rows).map(|_| kind(&mut numbers) as i8)));
         let mut columns = vec![Arc::clone(&sequence), kinds];
@@ -111,7 +127,10 @@ impl SampleRuns {
         let mut order: Vec<u32> = (0..).take(rows).collect();
         order.sort_by(|&a, &b| {
             let (a, b) = (a as usize, b as usize);
-            unsorted.keys.compare(a, &unsorted.keys, b).then_with(|| versions.compare(a, &versions, b))
+            unsorted
+                .keys
+                .compare(a, &unsorted.keys, b)
+                .then_with(|| versions.compare(a, &versions, b))
         });
         let sorted = take_record_batch(&unsorted.columns, &UInt32Array::from(order)).map_err(arrow_error)?;
         let mut columns = sorted.columns().to_vec();
@@ -136,7 +155,11 @@ impl SampleRuns {
 
     /// The records of some adjacent runs, as one run.
     pub fn run(&self, runs: std::ops::Range<usize>) -> Result<KvBatch, MergeError> {
-        let rows: UInt32Array = (0..).zip(&self.runs).filter(|(_, run)| runs.contains(run)).map(|(row, _)| Some(row)).collect();
+        let rows: UInt32Array = (0..)
+            .zip(&self.runs)
+            .filter(|(_, run)| runs.contains(run))
+            .map(|(row, _)| Some(row))
+            .collect();
         let columns = take_record_batch(&self.all.columns, &rows).map_err(arrow_error)?;
         let codec = KeyCodec::new(&self.all.schema)?;
         Ok(KvBatch::new(&self.all.schema, columns, &codec, RowLevels::All(0))?)
@@ -192,7 +215,12 @@ pub fn merge_with(
     assembler.finish()?;
     batches.extend(std::iter::from_fn(|| assembler.next_batch()));
     let columns = concat_batches(&schema.arrow, batches.iter().map(|batch| &batch.columns)).map_err(arrow_error)?;
-    Ok(KvBatch::new(schema, columns, &KeyCodec::new(schema)?, RowLevels::All(-1))?)
+    Ok(KvBatch::new(
+        schema,
+        columns,
+        &KeyCodec::new(schema)?,
+        RowLevels::All(-1),
+    )?)
 }
 
 /// Checks the contract of a merge engine on many small random histories of `schema`: merging is associative over adjacent runs of versions,
@@ -215,14 +243,28 @@ pub fn check_engine(factory: &dyn MergeEngineFactory, schema: &Arc<KvSchema>, op
         };
         let (a, b, c) = (run(0..1)?, run(1..2)?, run(2..3)?);
         // Runs of files hold a key once: what each run's own versions become.
-        let (a, b, c) = (merge(vec![a], 100, 100)?, merge(vec![b], 100, 100)?, merge(vec![c], 100, 100)?);
+        let (a, b, c) = (
+            merge(vec![a], 100, 100)?,
+            merge(vec![b], 100, 100)?,
+            merge(vec![c], 100, 100)?,
+        );
         let all = merge(vec![a.clone(), b.clone(), c.clone()], 100, 100)?;
         let at_once = merge(vec![sample.all().clone()], 100, 100)?;
         same("three runs and one run with all versions", seed, &all, &at_once)?;
         let newer = merge(vec![b.clone(), c.clone()], 100, 100)?;
-        same("a, b, c and a, (b, c)", seed, &all, &merge(vec![a.clone(), newer], 100, 100)?)?;
+        same(
+            "a, b, c and a, (b, c)",
+            seed,
+            &all,
+            &merge(vec![a.clone(), newer], 100, 100)?,
+        )?;
         let older = merge(vec![a.clone(), b.clone()], 100, 100)?;
-        same("a, b, c and (a, b), c", seed, &all, &merge(vec![older, c.clone()], 100, 100)?)?;
+        same(
+            "a, b, c and (a, b), c",
+            seed,
+            &all,
+            &merge(vec![older, c.clone()], 100, 100)?,
+        )?;
         for (batch_rows, block_keys) in [(1, 1), (1, 1000), (3, 2), (7, 5), (1000, 1)] {
             let what = format!("batches of 100 rows and of {batch_rows} rows with blocks of {block_keys} keys");
             let cut = merge(vec![a.clone(), b.clone(), c.clone()], batch_rows, block_keys)?;
@@ -258,7 +300,10 @@ pub fn check_kernel(
             let expected = merge_with(&mut reference, schema, runs().map_err(text)?, options()).map_err(text)?;
             let found = merge_runs(engine, schema, runs().map_err(text)?, options()).map_err(text)?;
             if expected.columns != found.columns {
-                return Err(format!("seed {seed}, blocks of {block_keys} keys: {}", first_difference(&expected, &found)));
+                return Err(format!(
+                    "seed {seed}, blocks of {block_keys} keys: {}",
+                    first_difference(&expected, &found)
+                ));
             }
         }
     }
@@ -282,7 +327,10 @@ fn same(what: &str, seed: u64, left: &KvBatch, right: &KvBatch) -> Result<(), St
         && is_add(left) == is_add(right);
     match equal {
         true => Ok(()),
-        false => Err(format!("{what} differ (seed {seed}): {}", first_difference(left, right))),
+        false => Err(format!(
+            "{what} differ (seed {seed}): {}",
+            first_difference(left, right)
+        )),
     }
 }
 
@@ -292,7 +340,9 @@ fn first_difference(left: &KvBatch, right: &KvBatch) -> String {
         false => "nothing".to_owned(),
     };
     let longest = left.len().max(right.len());
-    let at = (0..longest).find(|&at| row(left, at) != row(right, at)).unwrap_or(longest);
+    let at = (0..longest)
+        .find(|&at| row(left, at) != row(right, at))
+        .unwrap_or(longest);
     format!("record {at}: {} and {}", row(left, at), row(right, at))
 }
 

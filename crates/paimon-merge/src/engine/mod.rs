@@ -76,6 +76,8 @@ pub(crate) fn ignore_delete(options: &Options) -> Result<bool, MergeError> {
     match text.to_ascii_lowercase().as_str() {
         "true" => Ok(true),
         "false" => Ok(false),
-        _ => Err(MergeError::Invalid(format!("{key}: expected true or false, found {text:?}"))),
+        _ => Err(MergeError::Invalid(format!(
+            "{key}: expected true or false, found {text:?}"
+        ))),
     }
 }

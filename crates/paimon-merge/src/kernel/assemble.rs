@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow_array::{Array, ArrayRef, Int8Array, RecordBatch};
 use arrow_select::interleave::interleave;
 use paimon_format::FormatError;
-use paimon_format::kv::{KeyCodec, KvBatch, KvSchema, Keys, RowLevels};
+use paimon_format::kv::{KeyCodec, Keys, KvBatch, KvSchema, RowLevels};
 use paimon_format::types::RowKind;
 
 use super::MergedRows;
@@ -106,7 +106,9 @@ impl Assembler {
             }
         }
         if next != merged.groups.len() {
-            return Err(MergeError::internal("a kernel's groups do not ascend, or are not in the block"));
+            return Err(MergeError::internal(
+                "a kernel's groups do not ascend, or are not in the block",
+            ));
         }
         self.flush_if_full()
     }

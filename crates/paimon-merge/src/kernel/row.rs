@@ -156,7 +156,11 @@ impl MergeEngine for RowMergeEngine {
 
     fn kernel(&self, read: &Arc<KvSchema>) -> Result<Box<dyn MergeKernel>, MergeError> {
         let function = (self.engine.make)(read, &self.options)?;
-        Ok(Box::new(RowKernel::new(self.engine.name.clone(), function, Arc::clone(read))?))
+        Ok(Box::new(RowKernel::new(
+            self.engine.name.clone(),
+            function,
+            Arc::clone(read),
+        )?))
     }
 }
 
@@ -211,10 +215,14 @@ impl RowKernel {
     fn carry(&mut self, sources: &[KvBatch], rows: &[RowRef]) -> Result<(), MergeError> {
         let picks: Vec<(usize, usize)> = rows.iter().map(|at| (at.batch as usize, at.row as usize)).collect();
         let columns: Vec<&RecordBatch> = sources.iter().map(|source| &source.columns).collect();
-        let columns = interleave_record_batch(&columns, &picks).map_err(|error| MergeError::internal(error.to_string()))?;
-        let levels = picks.iter().filter_map(|&(source, row)| Some(sources.get(source)?.levels.get(row)));
+        let columns =
+            interleave_record_batch(&columns, &picks).map_err(|error| MergeError::internal(error.to_string()))?;
+        let levels = picks
+            .iter()
+            .filter_map(|&(source, row)| Some(sources.get(source)?.levels.get(row)));
         let levels = RowLevels::Each(levels.collect());
-        self.carried.push(KvBatch::new(&self.schema, columns, &self.codec, levels)?);
+        self.carried
+            .push(KvBatch::new(&self.schema, columns, &self.codec, levels)?);
         Ok(())
     }
 
@@ -222,7 +230,10 @@ impl RowKernel {
     fn merge_carried(&mut self, sources: &[KvBatch], rows: &[RowRef]) -> Result<Option<MadeRow>, MergeError> {
         let mut all = std::mem::take(&mut self.carried);
         let carried = all.len();
-        let mut at: Vec<RowRef> = (0..).zip(&all).flat_map(|(batch, source)| (0..source.len()).map(move |row| RowRef { batch, row: row as u32 })).collect();
+        let mut at: Vec<RowRef> = (0..)
+            .zip(&all)
+            .flat_map(|(batch, source)| (0..source.len()).map(move |row| RowRef { batch, row: row as u32 }))
+            .collect();
         all.extend_from_slice(sources);
         at.extend(rows.iter().map(|at| RowRef {
             batch: at.batch + carried as u32,
@@ -233,7 +244,9 @@ impl RowKernel {
             Merged::Nothing => Ok(None),
             Merged::Row(kind, values) => self.made(&versions, kind, values).map(Some),
             Merged::Version(version) => {
-                let version = versions.get(version).ok_or_else(|| self.no_version(version, versions.len()))?;
+                let version = versions
+                    .get(version)
+                    .ok_or_else(|| self.no_version(version, versions.len()))?;
                 Ok(Some(MadeRow {
                     sequence_number: version.sequence_number(),
                     kind: version.kind(),
@@ -261,7 +274,10 @@ impl RowKernel {
     }
 
     fn no_version(&self, version: usize, versions: usize) -> MergeError {
-        MergeError::internal(format!("merge engine {} chose version {version} of {versions}", self.name))
+        MergeError::internal(format!(
+            "merge engine {} chose version {version} of {versions}",
+            self.name
+        ))
     }
 
     fn made_batch(&self, rows: &[MadeRow]) -> Result<RecordBatch, MergeError> {
@@ -269,7 +285,10 @@ impl RowKernel {
         let kinds: Int8Array = rows.iter().map(|row| Some(row.kind as i8)).collect();
         let mut columns: Vec<ArrayRef> = vec![Arc::new(sequence_numbers), Arc::new(kinds)];
         for (column, field) in self.schema.fields.iter().enumerate() {
-            columns.push(array_from_datums(field, rows.iter().filter_map(|row| row.values.get(column)))?);
+            columns.push(array_from_datums(
+                field,
+                rows.iter().filter_map(|row| row.values.get(column)),
+            )?);
         }
         let made = RecordBatch::try_new(Arc::clone(&self.schema.arrow), columns);
         Ok(made.map_err(|error| FormatError::internal(format!("rows made by merge engine {}: {error}", self.name)))?)

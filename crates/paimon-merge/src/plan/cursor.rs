@@ -69,10 +69,21 @@ impl Passes {
 
 impl<L: KeyLane> Source<L> {
     /// Prepares a batch: checks its length and the order of its keys.
-    pub(crate) fn new(run: usize, id: u64, batch: KvBatch, order: &VersionOrder, rule: &PassRule) -> Result<Self, MergeError> {
-        let lane = L::from_keys(&batch.keys).ok_or_else(|| MergeError::internal("the runs of a merge have keys of different kinds"))?;
+    pub(crate) fn new(
+        run: usize,
+        id: u64,
+        batch: KvBatch,
+        order: &VersionOrder,
+        rule: &PassRule,
+    ) -> Result<Self, MergeError> {
+        let lane = L::from_keys(&batch.keys)
+            .ok_or_else(|| MergeError::internal("the runs of a merge have keys of different kinds"))?;
         if lane.len() != batch.len() {
-            return Err(MergeError::internal(format!("{} keys for {} rows", lane.len(), batch.len())));
+            return Err(MergeError::internal(format!(
+                "{} keys for {} rows",
+                lane.len(),
+                batch.len()
+            )));
         }
         let keys_order = lane.order();
         if keys_order == Ordering::Greater {

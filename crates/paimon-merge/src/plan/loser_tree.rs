@@ -18,7 +18,11 @@ impl LoserTree {
         let mut winners: Vec<usize> = (0..2 * runs).map(|node| node.saturating_sub(runs)).collect();
         for node in (1..runs).rev() {
             let (left, right) = (winners[2 * node], winners[2 * node + 1]);
-            let (winner, loser) = if before(left, right) { (left, right) } else { (right, left) };
+            let (winner, loser) = if before(left, right) {
+                (left, right)
+            } else {
+                (right, left)
+            };
             winners[node] = winner;
             nodes[node] = loser;
         }

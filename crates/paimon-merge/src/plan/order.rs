@@ -1,16 +1,16 @@
 //! The order of the versions of one key.
 
 use std::cmp::Ordering;
-use std::sync::Arc;
 
+use arrow_array::ArrayRef;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
-use arrow_array::ArrayRef;
 use arrow_buffer::ScalarBuffer;
 use arrow_row::{RowConverter, Rows, SortField};
 use arrow_schema::SortOptions;
 use paimon_format::FormatError;
 use paimon_format::kv::{KvBatch, KvSchema, RowLevels, VALUE_OFFSET};
+use paimon_format::types::canonical_nan;
 
 use crate::MergeError;
 
@@ -77,7 +77,7 @@ impl VersionOrder {
                     .columns
                     .iter()
                     .filter_map(|&column| batch.columns.columns().get(column))
-                    .map(Arc::clone)
+                    .map(canonical_nan)
                     .collect();
                 user.converter
                     .convert_columns(&columns)

@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use paimon_format::kv::{KvBatch, KvSchema, Keys};
+use paimon_format::kv::{Keys, KvBatch, KvSchema};
 
 use super::cursor::{Head, Runs, Source};
 use super::gallop::gallop;
@@ -409,7 +409,11 @@ impl<L: KeyLane> Merge<L> {
     fn pass_ahead(&mut self, run: usize, limit: usize) -> usize {
         let cursor = &self.runs.cursors[run];
         let from = cursor.row;
-        let Some(source) = cursor.source.as_ref().filter(|source| source.strict && source.passes.all()) else {
+        let Some(source) = cursor
+            .source
+            .as_ref()
+            .filter(|source| source.strict && source.passes.all())
+        else {
             return from;
         };
         let to = (source.lane.len() - 1).min(from.saturating_add(limit));
@@ -524,7 +528,10 @@ impl<L> Building<L> {
     fn pass(&mut self, batch: u32, rows: Range<u32>) {
         self.keys += rows.len();
         match self.spans.last_mut() {
-            Some(Span::Pass { batch: last, rows: passed }) if *last == batch && passed.end == rows.start => {
+            Some(Span::Pass {
+                batch: last,
+                rows: passed,
+            }) if *last == batch && passed.end == rows.start => {
                 passed.end = rows.end;
             }
             _ => self.spans.push(Span::Pass { batch, rows }),

@@ -21,7 +21,12 @@ fn schema(key: TypeKind, sequence: Option<SequenceOrder>) -> Arc<KvSchema> {
 
 /// Every kind of key, and a sequence field in both directions.
 fn schemas() -> Vec<Arc<KvSchema>> {
-    let sequence = |descending| Some(SequenceOrder { columns: vec![1], descending });
+    let sequence = |descending| {
+        Some(SequenceOrder {
+            columns: vec![1],
+            descending,
+        })
+    };
     vec![
         schema(TypeKind::Int, None),
         schema(TypeKind::BigInt, sequence(false)),

@@ -16,14 +16,29 @@ type Record = (i64, i64, i32);
 
 fn batch(schema: &Arc<KvSchema>, records: &[Record]) -> KvBatch {
     let keys: ArrayRef = match schema.fields[0].data_type.kind {
-        TypeKind::Int => Arc::new(records.iter().map(|&(key, ..)| Some(key as i32)).collect::<Int32Array>()),
+        TypeKind::Int => Arc::new(
+            records
+                .iter()
+                .map(|&(key, ..)| Some(key as i32))
+                .collect::<Int32Array>(),
+        ),
         TypeKind::BigInt => Arc::new(records.iter().map(|&(key, ..)| Some(key)).collect::<Int64Array>()),
         // Long equal beginnings: the first eight bytes do not decide.
-        _ => Arc::new(records.iter().map(|&(key, ..)| Some(format!("a long beginning {key:05}"))).collect::<StringArray>()),
+        _ => Arc::new(
+            records
+                .iter()
+                .map(|&(key, ..)| Some(format!("a long beginning {key:05}")))
+                .collect::<StringArray>(),
+        ),
     };
     let rows = records.len();
     let columns: Vec<ArrayRef> = vec![
-        Arc::new(records.iter().map(|&(_, sequence, _)| Some(sequence)).collect::<Int64Array>()),
+        Arc::new(
+            records
+                .iter()
+                .map(|&(_, sequence, _)| Some(sequence))
+                .collect::<Int64Array>(),
+        ),
         Arc::new(Int8Array::from(vec![0; rows])),
         keys,
         Arc::new(Int32Array::from(vec![1; rows])),
@@ -37,7 +52,10 @@ fn batch(schema: &Arc<KvSchema>, records: &[Record]) -> KvBatch {
 
 fn blocks(schema: &Arc<KvSchema>, runs: &[Vec<Record>], batch_rows: usize, options: PlanOptions) -> Vec<Block> {
     let mut plan = MergePlan::new(runs.len(), schema, options).unwrap();
-    let mut inputs: Vec<_> = runs.iter().map(|run| batches_of(&batch(schema, run), batch_rows).into_iter()).collect();
+    let mut inputs: Vec<_> = runs
+        .iter()
+        .map(|run| batches_of(&batch(schema, run), batch_rows).into_iter())
+        .collect();
     let mut blocks = Vec::new();
     loop {
         match plan.step().unwrap() {
@@ -54,7 +72,10 @@ fn blocks(schema: &Arc<KvSchema>, runs: &[Vec<Record>], batch_rows: usize, optio
 /// The records of a block in order, each as (sequence number, level): keys are told by the sorted model.
 fn records(block: &Block) -> Vec<(i64, i32)> {
     let record = |batch: &KvBatch, row: usize| (batch.sequence_numbers()[row], batch.levels.get(row));
-    block.all_rows().map(|at| record(&block.sources[at.batch as usize], at.row as usize)).collect()
+    block
+        .all_rows()
+        .map(|at| record(&block.sources[at.batch as usize], at.row as usize))
+        .collect()
 }
 
 /// How many versions each key has, open groups joined: `None` for a pass.
@@ -126,7 +147,9 @@ proptest! {
 #[test]
 fn a_run_alone_in_its_range_passes_as_slices() {
     let schema = schema(TypeKind::BigInt, None);
-    let runs: Vec<Vec<Record>> = (0..4).map(|run| (0..5000).map(|i| (run * 10_000 + i, i, 1)).collect()).collect();
+    let runs: Vec<Vec<Record>> = (0..4)
+        .map(|run| (0..5000).map(|i| (run * 10_000 + i, i, 1)).collect())
+        .collect();
     let blocks = blocks(&schema, &runs, 1000, PlanOptions::default());
     let spans: usize = blocks.iter().map(|block| block.spans.len()).sum();
     assert!(spans < 40, "{spans} spans");
@@ -137,17 +160,31 @@ fn a_run_alone_in_its_range_passes_as_slices() {
 fn a_key_with_many_versions_is_cut_into_open_groups() {
     let schema = schema(TypeKind::Int, None);
     let run: Vec<Record> = (0..10_000).map(|sequence| (7, sequence, 0)).collect();
-    let blocks = blocks(&schema, &[run, vec![(6, 1, 0), (8, 1, 0)]], 100, PlanOptions { block_keys: 1000, ..PlanOptions::default() });
+    let blocks = blocks(
+        &schema,
+        &[run, vec![(6, 1, 0), (8, 1, 0)]],
+        100,
+        PlanOptions {
+            block_keys: 1000,
+            ..PlanOptions::default()
+        },
+    );
     assert_eq!(group_sizes(&blocks), [(true, 1), (false, 10_000), (true, 1)]);
     assert!(blocks.iter().all(|block| block.groups().rows.len() <= 1000));
-    assert!(blocks.iter().all(|block| block.sources.len() <= 12), "a block keeps few batches");
+    assert!(
+        blocks.iter().all(|block| block.sources.len() <= 12),
+        "a block keeps few batches"
+    );
 }
 
 #[test]
 fn large_batches_end_a_block() {
     let schema = schema(TypeKind::Int, None);
     let run: Vec<Record> = (0..1000).map(|key| (key, key, 0)).collect();
-    let options = PlanOptions { block_bytes: 1, ..PlanOptions::default() };
+    let options = PlanOptions {
+        block_bytes: 1,
+        ..PlanOptions::default()
+    };
     assert!(blocks(&schema, &[run.clone(), run], 10, options).len() >= 100);
 }
 
@@ -170,5 +207,8 @@ fn runs_that_do_not_exist_are_refused() {
     let schema = schema(TypeKind::BigInt, None);
     let mut plan = MergePlan::new(1, &schema, PlanOptions::default()).unwrap();
     assert_eq!(plan.end(1).unwrap_err().kind(), paimon_format::ErrorKind::Internal);
-    assert_eq!(plan.push(3, batch(&schema, &[(1, 1, 1)])).unwrap_err().kind(), paimon_format::ErrorKind::Internal);
+    assert_eq!(
+        plan.push(3, batch(&schema, &[(1, 1, 1)])).unwrap_err().kind(),
+        paimon_format::ErrorKind::Internal
+    );
 }
