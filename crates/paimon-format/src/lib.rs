@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`types`] | Paimon's data types, single values, row kinds, and how they map to Arrow |
 //! | [`row`] | `BinaryRow` (manifests, bucket hash), Murmur hash, normalized keys |
+//! | [`bucket`] | which bucket a key belongs to |
 //! | [`meta`] | file metadata, commit messages, path names |
 //! | [`formats`] | data files by format: Parquet, Avro, ORC |
 //! | [`kv`] | batches of key-value records and the files that hold them |
@@ -13,6 +14,7 @@
 //!
 //! Nothing here depends on another crate of the workspace.
 
+pub mod bucket;
 pub mod env;
 pub mod error;
 pub mod formats;
