@@ -19,8 +19,14 @@ pub(super) fn adapt(array: &ArrayRef, to: &ArrowType) -> Result<ArrayRef, String
         (ArrowType::List(_), ArrowType::List(element)) => {
             let list = array.as_list::<i32>();
             let values = adapt(list.values(), element.data_type())?;
-            let made = ListArray::try_new(Arc::clone(element), list.offsets().clone(), values, list.nulls().cloned());
-            made.map(|list| Arc::new(list) as ArrayRef).map_err(|error| error.to_string())
+            let made = ListArray::try_new(
+                Arc::clone(element),
+                list.offsets().clone(),
+                values,
+                list.nulls().cloned(),
+            );
+            made.map(|list| Arc::new(list) as ArrayRef)
+                .map_err(|error| error.to_string())
         }
         (ArrowType::Map(..), ArrowType::Map(entries, _)) => {
             let map = array.as_map();
@@ -38,17 +44,21 @@ pub(super) fn adapt(array: &ArrayRef, to: &ArrowType) -> Result<ArrayRef, String
                 map.nulls().cloned(),
                 false,
             );
-            made.map(|map| Arc::new(map) as ArrayRef).map_err(|error| error.to_string())
+            made.map(|map| Arc::new(map) as ArrayRef)
+                .map_err(|error| error.to_string())
         }
         (ArrowType::Struct(_), ArrowType::Struct(fields)) => {
             let row = array.as_struct();
             let columns = fields.iter().map(|field| match row.column_by_name(field.name()) {
-                Some(column) => adapt(column, field.data_type()).map_err(|error| format!("field {}: {error}", field.name())),
+                Some(column) => {
+                    adapt(column, field.data_type()).map_err(|error| format!("field {}: {error}", field.name()))
+                }
                 None => absent(field, row.len()),
             });
             let columns = columns.collect::<Result<Vec<_>, _>>()?;
             let made = StructArray::try_new_with_length(fields.clone(), columns, row.nulls().cloned(), row.len());
-            made.map(|row| Arc::new(row) as ArrayRef).map_err(|error| error.to_string())
+            made.map(|row| Arc::new(row) as ArrayRef)
+                .map_err(|error| error.to_string())
         }
         // A time zone is a note on the same instants: casts would move them.
         (ArrowType::Timestamp(from_unit, zone), ArrowType::Timestamp(unit, _)) if ticks(*from_unit) <= ticks(*unit) => {

@@ -49,10 +49,7 @@ impl StatsMode {
     pub fn keep(self, full: ColumnStats) -> ColumnStats {
         match self {
             Self::None => ColumnStats::default(),
-            Self::Counts => ColumnStats {
-                bounds: None,
-                ..full
-            },
+            Self::Counts => ColumnStats { bounds: None, ..full },
             Self::Full => full,
             Self::Truncate(length) => ColumnStats {
                 bounds: full.bounds.and_then(|(min, max)| {
@@ -110,10 +107,14 @@ impl ColumnStats {
 pub fn simple_stats<'a>(
     columns: impl Iterator<Item = (&'a DataType, &'a ColumnStats)> + Clone,
 ) -> Result<SimpleStats, FormatError> {
-    let types = columns.clone().map(|(data_type, _)| DataType::nullable(data_type.kind.clone()));
+    let types = columns
+        .clone()
+        .map(|(data_type, _)| DataType::nullable(data_type.kind.clone()));
     let types: Vec<DataType> = types.collect();
     let values = |pick: fn(&(Datum, Datum)) -> &Datum| {
-        let values = columns.clone().map(|(_, stats)| stats.bounds.as_ref().map_or(Datum::Null, |bounds| pick(bounds).clone()));
+        let values = columns
+            .clone()
+            .map(|(_, stats)| stats.bounds.as_ref().map_or(Datum::Null, |bounds| pick(bounds).clone()));
         BinaryRow::from_datums(&values.collect::<Vec<_>>(), &types)
     };
     Ok(SimpleStats {
@@ -248,18 +249,30 @@ mod tests {
         let mode = StatsMode::Truncate(3);
         assert_eq!(kept(mode, text("äöüß"), text("äöüß")), Some((text("äöü"), text("äöý"))));
         assert_eq!(kept(mode, text("abc"), text("abc")), Some((text("abc"), text("abc"))));
-        assert_eq!(kept(mode, text("a"), text("ab\u{10ffff}z")), Some((text("a"), text("ac"))));
+        assert_eq!(
+            kept(mode, text("a"), text("ab\u{10ffff}z")),
+            Some((text("a"), text("ac")))
+        );
         assert_eq!(kept(mode, text("a"), text(&"\u{10ffff}".repeat(4))), None);
         let bytes = |bytes: &[u8]| Datum::Bytes(bytes.to_vec());
-        assert_eq!(kept(mode, bytes(&[1, 2, 3, 4]), bytes(&[1, 255, 255, 0])), Some((bytes(&[1, 2, 3]), bytes(&[2]))));
+        assert_eq!(
+            kept(mode, bytes(&[1, 2, 3, 4]), bytes(&[1, 255, 255, 0])),
+            Some((bytes(&[1, 2, 3]), bytes(&[2])))
+        );
         assert_eq!(kept(mode, bytes(&[1]), bytes(&[255; 4])), None);
-        assert_eq!(kept(mode, Datum::Int64(5), Datum::Int64(7)), Some((Datum::Int64(5), Datum::Int64(7))));
+        assert_eq!(
+            kept(mode, Datum::Int64(5), Datum::Int64(7)),
+            Some((Datum::Int64(5), Datum::Int64(7)))
+        );
     }
 
     #[test]
     fn counts_and_none_keep_no_bounds() {
         assert_eq!(kept(StatsMode::Counts, text("a"), text("b")), None);
         assert_eq!(kept(StatsMode::None, text("a"), text("b")), None);
-        assert_eq!(kept(StatsMode::Full, text("a"), text("b")), Some((text("a"), text("b"))));
+        assert_eq!(
+            kept(StatsMode::Full, text("a"), text("b")),
+            Some((text("a"), text("b")))
+        );
     }
 }

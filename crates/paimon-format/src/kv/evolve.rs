@@ -63,7 +63,11 @@ impl Evolution {
         partition: &[PartitionValue],
     ) -> Result<Self, FormatError> {
         let mut read = vec![
-            DataField::new(SEQUENCE_NUMBER_ID, SEQUENCE_NUMBER, DataType::not_null(TypeKind::BigInt)),
+            DataField::new(
+                SEQUENCE_NUMBER_ID,
+                SEQUENCE_NUMBER,
+                DataType::not_null(TypeKind::BigInt),
+            ),
             DataField::new(VALUE_KIND_ID, VALUE_KIND, DataType::not_null(TypeKind::TinyInt)),
         ];
         let mut sources = Vec::with_capacity(schema.fields.len());
@@ -116,7 +120,8 @@ impl Evolution {
             columns.push(column);
         }
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        RecordBatch::try_new_with_options(Arc::clone(&self.schema.arrow), columns, &options).map_err(FormatError::invalid)
+        RecordBatch::try_new_with_options(Arc::clone(&self.schema.arrow), columns, &options)
+            .map_err(FormatError::invalid)
     }
 }
 

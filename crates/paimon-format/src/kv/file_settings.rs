@@ -115,28 +115,45 @@ impl KvFileSettings {
         let keep_first = options.int("metadata.stats-keep-first-n-columns")?;
         let mut columns = BTreeMap::new();
         for (key, text) in options.iter() {
-            let column = key.strip_prefix("fields.").and_then(|rest| rest.strip_suffix(".stats-mode"));
+            let column = key
+                .strip_prefix("fields.")
+                .and_then(|rest| rest.strip_suffix(".stats-mode"));
             if let Some(column) = column {
                 columns.insert(column.to_owned(), stats_mode(key, text)?);
             }
         }
-        let of_format = |key: &str| ["parquet.", "orc.", "avro."].iter().any(|prefix| key.starts_with(prefix));
+        let of_format = |key: &str| {
+            ["parquet.", "orc.", "avro."]
+                .iter()
+                .any(|prefix| key.starts_with(prefix))
+        };
         let settings = Self {
             format: format("file.format")?.unwrap_or(default.format),
             format_per_level: per_level(options, "file.format.per.level", file_format)?,
-            compression: options.get("file.compression").unwrap_or(&default.compression).to_owned(),
+            compression: options
+                .get("file.compression")
+                .unwrap_or(&default.compression)
+                .to_owned(),
             compression_per_level: per_level(options, "file.compression.per.level", |_, text| Ok(text.to_owned()))?,
-            zstd_level: options.int("file.compression.zstd-level")?.unwrap_or(default.zstd_level),
+            zstd_level: options
+                .int("file.compression.zstd-level")?
+                .unwrap_or(default.zstd_level),
             block_bytes: options.memory_size("file.block-size")?,
-            target_file_bytes: options.memory_size("target-file-size")?.unwrap_or(default.target_file_bytes),
-            target_file_rows: target_rows.and_then(|rows| u64::try_from(rows).ok()).filter(|&rows| rows > 0),
+            target_file_bytes: options
+                .memory_size("target-file-size")?
+                .unwrap_or(default.target_file_bytes),
+            target_file_rows: target_rows
+                .and_then(|rows| u64::try_from(rows).ok())
+                .filter(|&rows| rows > 0),
             thin: options.bool("data-file.thin-mode")?.unwrap_or(default.thin),
             stats: StatsSettings {
                 mode: mode("metadata.stats-mode")?.unwrap_or(default.stats.mode),
                 mode_per_level: per_level(options, "metadata.stats-mode.per.level", stats_mode)?,
                 columns,
                 keep_first_columns: keep_first.and_then(|columns| usize::try_from(columns).ok()),
-                dense: options.bool("metadata.stats-dense-store")?.unwrap_or(default.stats.dense),
+                dense: options
+                    .bool("metadata.stats-dense-store")?
+                    .unwrap_or(default.stats.dense),
             },
             changelog: ChangelogSettings {
                 format: format("changelog-file.format")?,
@@ -158,7 +175,11 @@ impl KvFileSettings {
     ///
     /// Errors: `Unsupported` or `Invalid` names the format and the column or option.
     pub fn check(&self, fields: &[DataField]) -> Result<(), FormatError> {
-        let levels = self.format_per_level.keys().chain(self.compression_per_level.keys()).copied();
+        let levels = self
+            .format_per_level
+            .keys()
+            .chain(self.compression_per_level.keys())
+            .copied();
         for level in levels.chain([i32::MAX]) {
             for file_use in [FileUse::Data, FileUse::Changelog] {
                 self.encoder(file_use, level, fields)?;
@@ -193,14 +214,20 @@ impl KvFileSettings {
             #[cfg(feature = "parquet")]
             FileFormat::Parquet => {
                 use crate::formats::parquet::{ParquetEncoder, ParquetSettings};
-                let settings =
-                    ParquetSettings::from_options(&self.format_options, compression, self.zstd_level, self.block_bytes)?;
+                let settings = ParquetSettings::from_options(
+                    &self.format_options,
+                    compression,
+                    self.zstd_level,
+                    self.block_bytes,
+                )?;
                 Ok(Box::new(ParquetEncoder::new(fields, &settings)?))
             }
             #[allow(unreachable_patterns, reason = "with all format features there is no other")]
             other => {
                 let _ = (compression, fields);
-                Err(FormatError::unsupported(format!("writing {other} files: built without that format")))
+                Err(FormatError::unsupported(format!(
+                    "writing {other} files: built without that format"
+                )))
             }
         }
     }
@@ -213,7 +240,12 @@ impl KvFileSettings {
         fields: &[DataField],
         is_key: impl Fn(&DataField) -> bool,
     ) -> Vec<StatsMode> {
-        let of_level = self.stats.mode_per_level.get(&level).copied().unwrap_or(self.stats.mode);
+        let of_level = self
+            .stats
+            .mode_per_level
+            .get(&level)
+            .copied()
+            .unwrap_or(self.stats.mode);
         let mode = match (file_use, self.changelog.stats_mode) {
             (FileUse::Changelog, Some(mode)) => mode,
             _ => of_level,
@@ -236,12 +268,15 @@ impl KvFileSettings {
 
 /// `org.apache.paimon.table.SpecialFields#isSystemField`.
 fn is_system(name: &str) -> bool {
-    name.starts_with(super::KEY_PREFIX) || [super::SEQUENCE_NUMBER, super::VALUE_KIND, "_LEVEL", "rowkind"].contains(&name)
+    name.starts_with(super::KEY_PREFIX)
+        || [super::SEQUENCE_NUMBER, super::VALUE_KIND, "_LEVEL", "rowkind"].contains(&name)
 }
 
 fn file_format(key: &str, text: &str) -> Result<FileFormat, FormatError> {
     FileFormat::parse(text).ok_or_else(|| {
-        FormatError::unsupported(format!("file format {text:?} in the option {key}; supported are parquet, avro, orc"))
+        FormatError::unsupported(format!(
+            "file format {text:?} in the option {key}; supported are parquet, avro, orc"
+        ))
     })
 }
 
@@ -258,7 +293,9 @@ fn per_level<T>(
     let entries = options.map(key)?.unwrap_or_default();
     let entries = entries.iter().map(|(level, text)| match level.trim().parse() {
         Ok(level) => Ok((level, parse(key, text.trim())?)),
-        Err(_) => Err(FormatError::invalid(format!("the option {key} has {level:?} where a level is expected"))),
+        Err(_) => Err(FormatError::invalid(format!(
+            "the option {key} has {level:?} where a level is expected"
+        ))),
     });
     entries.collect()
 }

@@ -58,7 +58,12 @@ impl BatchMaker {
     /// The bounds by which the file is pruned.
     pub(super) fn bounds(&self) -> Option<KeyBounds> {
         let first = |bound: &Option<Vec<_>>| bound.as_ref().and_then(|values| values.first().cloned());
-        let column = self.read.schema.key.first().and_then(|&column| self.evolution.unchanged(column))?;
+        let column = self
+            .read
+            .schema
+            .key
+            .first()
+            .and_then(|&column| self.evolution.unchanged(column))?;
         Some(KeyBounds {
             column,
             min: first(&self.read.keys.min),
@@ -100,7 +105,9 @@ fn all_set(rows: usize) -> BooleanBufferBuilder {
 fn expired_rows(column: &ArrayRef, expired: &ExpiredBefore) -> Result<Option<Vec<usize>>, FormatError> {
     let limit = expired.seconds;
     let rows = match column.data_type() {
-        ArrowType::Int32 => before(column, column.as_primitive::<Int32Type>().values(), |time| i64::from(time) < limit),
+        ArrowType::Int32 => before(column, column.as_primitive::<Int32Type>().values(), |time| {
+            i64::from(time) < limit
+        }),
         ArrowType::Int64 => before(column, column.as_primitive::<Int64Type>().values(), |time| {
             (if time >= FIRST_MILLIS { time / 1000 } else { time }) < limit
         }),
@@ -125,7 +132,10 @@ fn expired_rows(column: &ArrayRef, expired: &ExpiredBefore) -> Result<Option<Vec
 }
 
 fn before<T: Copy>(column: &ArrayRef, times: &[T], is_before: impl Fn(T) -> bool) -> Vec<usize> {
-    let rows = times.iter().enumerate().filter(|&(row, &time)| is_before(time) && column.is_valid(row));
+    let rows = times
+        .iter()
+        .enumerate()
+        .filter(|&(row, &time)| is_before(time) && column.is_valid(row));
     rows.map(|(row, _)| row).collect()
 }
 

@@ -14,8 +14,8 @@ use crate::error::FormatError;
 use crate::formats::{ColumnStats, Encoded, FileEncoder, StatsMode, simple_stats};
 use crate::kv::file_settings::{FileUse, KvFileSettings};
 use crate::kv::{
-    BatchSink, KEY_ID_START, KEY_PREFIX, KvBatch, KvSchema, SEQUENCE_NUMBER, SEQUENCE_NUMBER_ID, VALUE_KIND, VALUE_KIND_ID,
-    VALUE_OFFSET,
+    BatchSink, KEY_ID_START, KEY_PREFIX, KvBatch, KvSchema, SEQUENCE_NUMBER, SEQUENCE_NUMBER_ID, VALUE_KIND,
+    VALUE_KIND_ID, VALUE_OFFSET,
 };
 use crate::meta::{DataFileMeta, DataFileNames, FileSource};
 use crate::row::{BinaryRow, row_at};
@@ -44,10 +44,18 @@ pub(super) struct SinkParts {
 pub fn physical_fields(schema: &KvSchema, thin: bool) -> Vec<DataField> {
     let keys = schema.key_fields().filter(|_| !thin).map(|field| {
         let data_type = DataType::not_null(field.data_type.kind.clone());
-        DataField::new(KEY_ID_START + field.id, format!("{KEY_PREFIX}{}", field.name), data_type)
+        DataField::new(
+            KEY_ID_START + field.id,
+            format!("{KEY_PREFIX}{}", field.name),
+            data_type,
+        )
     });
     let system = [
-        DataField::new(SEQUENCE_NUMBER_ID, SEQUENCE_NUMBER, DataType::not_null(TypeKind::BigInt)),
+        DataField::new(
+            SEQUENCE_NUMBER_ID,
+            SEQUENCE_NUMBER,
+            DataType::not_null(TypeKind::BigInt),
+        ),
         DataField::new(VALUE_KIND_ID, VALUE_KIND, DataType::not_null(TypeKind::TinyInt)),
     ];
     keys.chain(system).chain(schema.fields.iter().cloned()).collect()
@@ -116,13 +124,20 @@ impl RollingSink {
     /// Appends all rows of a batch to the files.
     async fn append(&mut self, batch: &KvBatch) -> Result<(), FormatError> {
         let physical = self.physical(batch)?;
-        let bytes = physical.columns().iter().map(|column| column.to_data().get_slice_memory_size().unwrap_or(usize::MAX));
+        let bytes = physical
+            .columns()
+            .iter()
+            .map(|column| column.to_data().get_slice_memory_size().unwrap_or(usize::MAX));
         let bytes = bytes.fold(0_u64, |sum, bytes| sum.saturating_add(bytes as u64));
         let row_bytes = bytes.div_ceil(batch.len().max(1) as u64);
         let mut offset = 0;
         while offset < batch.len() {
             let target = self.parts.settings.target_file_bytes;
-            let row_limit = self.parts.settings.target_file_rows.filter(|_| self.source == FileSource::Append);
+            let row_limit = self
+                .parts
+                .settings
+                .target_file_rows
+                .filter(|_| self.source == FileSource::Append);
             let row_limit = row_limit.filter(|_| self.file_use == FileUse::Data);
             if self.open.is_none() {
                 self.create().await?;
@@ -130,8 +145,15 @@ impl RollingSink {
             let (size, file_rows) = self.open.as_ref().map_or((0, 0), |file| (file.size, file.rows));
             let left = (batch.len() - offset) as u64;
             // Far from the target no check can find it reached: then rows go in one piece, else up to the next check.
-            let far = size.saturating_add(left.saturating_mul(row_bytes)).saturating_add(SIZE_SLACK_BYTES) < target;
-            let mut rows = if far { left } else { left.min(CHECK_RECORDS - self.records % CHECK_RECORDS) };
+            let far = size
+                .saturating_add(left.saturating_mul(row_bytes))
+                .saturating_add(SIZE_SLACK_BYTES)
+                < target;
+            let mut rows = if far {
+                left
+            } else {
+                left.min(CHECK_RECORDS - self.records % CHECK_RECORDS)
+            };
             if let Some(limit) = row_limit {
                 rows = rows.min(limit.saturating_sub(file_rows).max(1));
             }
@@ -201,11 +223,16 @@ impl RollingSink {
             file.max_sequence = file.max_sequence.max(sequence);
         }
         let kinds = batch.kinds().get(rows.clone()).unwrap_or_default();
-        let deletes = kinds.iter().filter(|&&kind| RowKind::from_byte(kind).is_some_and(RowKind::is_retract));
+        let deletes = kinds
+            .iter()
+            .filter(|&&kind| RowKind::from_byte(kind).is_some_and(RowKind::is_retract));
         file.deletes += deletes.count() as i64;
         file.rows += rows.len() as u64;
         let piece = physical.slice(rows.start, rows.len());
-        let mut encoder = file.encoder.take().ok_or_else(|| FormatError::internal("a sink that failed was used again"))?;
+        let mut encoder = file
+            .encoder
+            .take()
+            .ok_or_else(|| FormatError::internal("a sink that failed was used again"))?;
         let work = move || {
             let bytes = encoder.write(&piece).and_then(|()| encoder.take());
             (encoder, bytes)
@@ -226,7 +253,12 @@ impl RollingSink {
             return Ok(());
         };
         let ended = match file.encoder.take() {
-            Some(encoder) => self.parts.env.cpu(move || encoder.finish()).await.and_then(|encoded| encoded),
+            Some(encoder) => self
+                .parts
+                .env
+                .cpu(move || encoder.finish())
+                .await
+                .and_then(|encoded| encoded),
             None => Err(FormatError::internal("a sink that failed was finished")),
         };
         let Encoded { bytes, stats } = match ended {
@@ -260,14 +292,26 @@ impl RollingSink {
     fn meta(&self, facts: FileFacts, stats: Vec<ColumnStats>) -> Result<DataFileMeta, FormatError> {
         let schema = &self.parts.schema;
         let is_key = |field: &DataField| schema.key_fields().any(|key| key.id == field.id);
-        let modes = self.parts.settings.stats_modes(self.file_use, self.level, &self.fields, is_key);
-        let kept = stats.into_iter().zip(modes).map(|(stats, mode): (_, StatsMode)| mode.keep(stats));
+        let modes = self
+            .parts
+            .settings
+            .stats_modes(self.file_use, self.level, &self.fields, is_key);
+        let kept = stats
+            .into_iter()
+            .zip(modes)
+            .map(|(stats, mode): (_, StatsMode)| mode.keep(stats));
         let kept: Vec<(&DataField, ColumnStats)> = self.fields.iter().zip(kept).collect();
         let keys: Vec<(&DataField, &ColumnStats)> = schema
             .key_fields()
             .filter_map(|key| {
-                let id = if self.parts.settings.thin { key.id } else { KEY_ID_START + key.id };
-                kept.iter().find(|(field, _)| field.id == id).map(|(field, stats)| (*field, stats))
+                let id = if self.parts.settings.thin {
+                    key.id
+                } else {
+                    KEY_ID_START + key.id
+                };
+                kept.iter()
+                    .find(|(field, _)| field.id == id)
+                    .map(|(field, stats)| (*field, stats))
             })
             .collect();
         let first_value = self.fields.len() - schema.fields.len();
@@ -338,7 +382,11 @@ async fn upload(mut writer: Box<dyn StorageWriter>, bytes: Bytes) -> Result<u64,
 
 /// The key columns of a batch, in key order.
 fn key_columns(batch: &KvBatch) -> impl Iterator<Item = &ArrayRef> {
-    batch.schema.key.iter().filter_map(|&column| batch.columns.columns().get(column + VALUE_OFFSET))
+    batch
+        .schema
+        .key
+        .iter()
+        .filter_map(|&column| batch.columns.columns().get(column + VALUE_OFFSET))
 }
 
 #[async_trait]

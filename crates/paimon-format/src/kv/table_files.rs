@@ -71,7 +71,9 @@ impl TableKvFiles {
         };
         let split = path.rsplit_once('/');
         let (Some(factory), Some((directory, name))) = (&self.external, split) else {
-            return Err(FormatError::unsupported(format!("{path}: a file outside of the table's root")));
+            return Err(FormatError::unsupported(format!(
+                "{path}: a file outside of the table's root"
+            )));
         };
         Ok((factory.open(directory).await?, name.to_owned()))
     }
@@ -114,7 +116,9 @@ impl TableKvFiles {
             batch: maker.read.batch,
             window_bytes: maker.read.window_bytes,
         };
-        Ok(scan_file(format, storage, self.parts.env.clone(), scan, move |rows| maker.make(&rows)))
+        Ok(scan_file(format, storage, self.parts.env.clone(), scan, move |rows| {
+            maker.make(&rows)
+        }))
     }
 }
 
@@ -189,7 +193,12 @@ impl KvFiles for TableKvFiles {
     }
 
     fn changelog_sink(&self, level: i32) -> Box<dyn BatchSink> {
-        Box::new(RollingSink::new(Arc::clone(&self.parts), FileUse::Changelog, level, FileSource::Append))
+        Box::new(RollingSink::new(
+            Arc::clone(&self.parts),
+            FileUse::Changelog,
+            level,
+            FileSource::Append,
+        ))
     }
 
     async fn delete(&self, file: &DataFileMeta) -> Result<(), FormatError> {

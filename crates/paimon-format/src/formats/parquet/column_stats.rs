@@ -30,7 +30,12 @@ impl LeafStats {
             self.bounds = Bounds::Unknown;
             return;
         };
-        self.add_nulls(chunk.null_count_opt().and_then(|count| usize::try_from(count).ok()).unwrap_or(0));
+        self.add_nulls(
+            chunk
+                .null_count_opt()
+                .and_then(|count| usize::try_from(count).ok())
+                .unwrap_or(0),
+        );
         match bounds(&self.kind, chunk) {
             Some((min, max)) if !nan => self.bounds.widen(min, max),
             // All null: nothing to widen by.
@@ -69,9 +74,10 @@ fn bounds(kind: &TypeKind, chunk: &Statistics) -> Option<(Datum, Datum)> {
         Statistics::Int64(values) => Some((long(kind, *values.min_opt()?)?, long(kind, *values.max_opt()?)?)),
         Statistics::Float(values) => Some((Datum::Float32(*values.min_opt()?), Datum::Float32(*values.max_opt()?))),
         Statistics::Double(values) => Some((Datum::Float64(*values.min_opt()?), Datum::Float64(*values.max_opt()?))),
-        Statistics::ByteArray(values) => {
-            Some((bytes(kind, values.min_opt()?.data())?, bytes(kind, values.max_opt()?.data())?))
-        }
+        Statistics::ByteArray(values) => Some((
+            bytes(kind, values.min_opt()?.data())?,
+            bytes(kind, values.max_opt()?.data())?,
+        )),
         Statistics::FixedLenByteArray(values) => {
             Some((decimal(values.min_opt()?.data())?, decimal(values.max_opt()?.data())?))
         }

@@ -8,9 +8,7 @@ use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
 use bytes::Bytes;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, RowSelection};
-use parquet::arrow::{
-    FieldLevels, ProjectionMask, parquet_to_arrow_field_levels, parquet_to_arrow_schema_by_columns,
-};
+use parquet::arrow::{FieldLevels, ProjectionMask, parquet_to_arrow_field_levels, parquet_to_arrow_schema_by_columns};
 use parquet::file::metadata::ParquetMetaData;
 
 use super::footer::footer_of;
@@ -37,12 +35,17 @@ impl OpenFile {
     pub(super) fn new(path: &str, metadata: Arc<ParquetMetaData>, fields: &[DataField]) -> Result<Self, FormatError> {
         let descriptor = metadata.file_metadata().schema_descr();
         let roots = descriptor.root_schema().get_fields();
-        let found = fields.iter().map(|field| roots.iter().position(|root| root.name() == field.name));
+        let found = fields
+            .iter()
+            .map(|field| roots.iter().position(|root| root.name() == field.name));
         let found: Vec<Option<usize>> = found.collect();
         let mut read: Vec<usize> = found.iter().flatten().copied().collect();
         read.sort_unstable();
         read.dedup();
-        let columns = found.iter().map(|found| found.and_then(|root| read.binary_search(&root).ok())).collect();
+        let columns = found
+            .iter()
+            .map(|found| found.and_then(|root| read.binary_search(&root).ok()))
+            .collect();
         let leaves = (0..descriptor.num_columns()).filter(|&leaf| read.contains(&descriptor.get_column_root_idx(leaf)));
         let leaves = leaves.collect();
         let mask = ProjectionMask::roots(descriptor, read);
@@ -154,7 +157,9 @@ impl Decoder {
                 active
             }
             _ => Active {
-                reader: self.reader(row_group, &rows, batch_rows).map_err(|error| wrong(&error))?,
+                reader: self
+                    .reader(row_group, &rows, batch_rows)
+                    .map_err(|error| wrong(&error))?,
                 row_group,
                 next_row: rows.start,
                 wanted_end: rows.end,
@@ -167,7 +172,10 @@ impl Decoder {
             None => return Err(wrong(&format!("no rows where {expected} were expected"))),
         };
         if batch.num_rows() as u64 != expected {
-            return Err(wrong(&format!("{} rows where {expected} were expected", batch.num_rows())));
+            return Err(wrong(&format!(
+                "{} rows where {expected} were expected",
+                batch.num_rows()
+            )));
         }
         active.next_row += expected;
         self.active = (active.next_row < rows.end).then_some(active);
@@ -189,8 +197,8 @@ impl Decoder {
             rows: all,
             pages: Arc::clone(&self.pages),
         };
-        let selection = (start > 0 || end < all)
-            .then(|| RowSelection::from_consecutive_ranges(std::iter::once(start..end), all));
+        let selection =
+            (start > 0 || end < all).then(|| RowSelection::from_consecutive_ranges(std::iter::once(start..end), all));
         ParquetRecordBatchReader::try_new_with_row_groups(
             &self.file.levels,
             &group,
@@ -229,7 +237,12 @@ pub fn decode(
 pub(super) fn caught<T>(path: &str, work: impl FnOnce() -> Result<T, FormatError>) -> Result<T, FormatError> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
         let said = panic.downcast_ref::<String>().map(String::as_str);
-        let said = said.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
-        Err(FormatError::corrupt(path, format!("the Parquet decoder gave up: {said}")))
+        let said = said
+            .or_else(|| panic.downcast_ref::<&str>().copied())
+            .unwrap_or("no message");
+        Err(FormatError::corrupt(
+            path,
+            format!("the Parquet decoder gave up: {said}"),
+        ))
     })
 }

@@ -95,7 +95,10 @@ pub(super) async fn read_footer(storage: &dyn Storage, path: &str, file_size: u6
 pub(super) fn footer_of(path: &str, file: &Bytes) -> Result<Footer, FormatError> {
     let file_size = file.len() as u64;
     if file_size < MIN_BYTES {
-        return Err(FormatError::corrupt(path, format!("{file_size} bytes are no Parquet file")));
+        return Err(FormatError::corrupt(
+            path,
+            format!("{file_size} bytes are no Parquet file"),
+        ));
     }
     let tail = Tail::whole(file.clone());
     let mut decoder = start(path, file_size, &tail)?;
@@ -127,12 +130,17 @@ fn start(path: &str, file_size: u64, tail: &Tail) -> Result<ParquetMetaDataPushD
     }
     let length = u64::from(u32::from_le_bytes(*length));
     if length > file_size - MIN_BYTES {
-        return Err(damaged(path, format!("its length is {length} in a file of {file_size} bytes")));
+        return Err(damaged(
+            path,
+            format!("its length is {length} in a file of {file_size} bytes"),
+        ));
     }
     let decoder = ParquetMetaDataPushDecoder::try_new(file_size).map_err(|error| damaged(path, error))?;
     let mut decoder = decoder.with_page_index_policy(PageIndexPolicy::Optional);
     let range = tail.start..file_size;
-    decoder.push_range(range, tail.bytes.clone()).map_err(|error| damaged(path, error))?;
+    decoder
+        .push_range(range, tail.bytes.clone())
+        .map_err(|error| damaged(path, error))?;
     Ok(decoder)
 }
 
@@ -142,7 +150,10 @@ async fn read_range(storage: &dyn Storage, path: &str, range: Range<u64>) -> Res
     if bytes.len() as u64 == expected {
         Ok(bytes)
     } else {
-        Err(FormatError::corrupt(path, format!("{} bytes where {expected} were asked for", bytes.len())))
+        Err(FormatError::corrupt(
+            path,
+            format!("{} bytes where {expected} were asked for", bytes.len()),
+        ))
     }
 }
 
@@ -169,7 +180,9 @@ fn check(metadata: &ParquetMetaData, path: &str, file_size: u64) -> Result<(), F
         if group.num_rows() < 0 {
             return Err(wrong("a negative number of rows"));
         }
-        rows = rows.checked_add(group.num_rows()).ok_or_else(|| wrong("too many rows"))?;
+        rows = rows
+            .checked_add(group.num_rows())
+            .ok_or_else(|| wrong("too many rows"))?;
         for (leaf, column) in group.columns().iter().enumerate() {
             let name = column.column_path().string();
             let Some(bytes) = chunk_bytes(column).filter(|bytes| bytes.end <= file_size) else {
@@ -190,14 +203,21 @@ fn check(metadata: &ParquetMetaData, path: &str, file_size: u64) -> Result<(), F
                         next = start + length;
                         first_row = location.first_row_index;
                     }
-                    _ => return Err(wrong(&format!("column {name}: the offset index has no place for page {page}"))),
+                    _ => {
+                        return Err(wrong(&format!(
+                            "column {name}: the offset index has no place for page {page}"
+                        )));
+                    }
                 }
             }
         }
     }
     if rows != metadata.file_metadata().num_rows() {
         let said = metadata.file_metadata().num_rows();
-        return Err(damaged(path, format!("its row groups have {rows} rows, it says {said}")));
+        return Err(damaged(
+            path,
+            format!("its row groups have {rows} rows, it says {said}"),
+        ));
     }
     Ok(())
 }

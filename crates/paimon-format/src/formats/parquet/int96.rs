@@ -150,7 +150,17 @@ mod tests {
 
     #[test]
     fn every_nanosecond_comes_back() {
-        for nanos in [0, 1, -1, -999_999, -1_000_000, i64::MIN, i64::MAX, NANOS_PER_DAY, -NANOS_PER_DAY - 1] {
+        for nanos in [
+            0,
+            1,
+            -1,
+            -999_999,
+            -1_000_000,
+            i64::MIN,
+            i64::MAX,
+            NANOS_PER_DAY,
+            -NANOS_PER_DAY - 1,
+        ] {
             let value = int96(nanos);
             assert_eq!(nanos_since_epoch(bytes(&value)), Some(nanos));
             assert_eq!(value.to_nanos(), nanos);
@@ -160,7 +170,10 @@ mod tests {
     #[test]
     fn times_before_1970_have_negative_nanoseconds_as_in_java() {
         // -1 ns is millisecond -1 and 999999 ns of it; Java: day 0, -1 * 1_000_000 + 999_999.
-        assert_eq!(bytes(&int96(-1)), [255, 255, 255, 255, 255, 255, 255, 255, 0x8c, 0x3d, 0x25, 0]);
+        assert_eq!(
+            bytes(&int96(-1)),
+            [255, 255, 255, 255, 255, 255, 255, 255, 0x8c, 0x3d, 0x25, 0]
+        );
     }
 
     #[test]

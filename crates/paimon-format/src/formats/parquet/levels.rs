@@ -147,7 +147,14 @@ impl Int96Column {
         }
         for i in start..end {
             let repetition = if i == start { repetition } else { depth + 1 };
-            self.value(child, rest, usize::try_from(i).ok()?, definition + 1, repetition, depth + 1)?;
+            self.value(
+                child,
+                rest,
+                usize::try_from(i).ok()?,
+                definition + 1,
+                repetition,
+                depth + 1,
+            )?;
         }
         Some(())
     }

@@ -39,7 +39,11 @@ fn parquet_type(field: &Field, name: &str) -> Result<TypePtr> {
             let element = parquet_type(element, "element")?;
             let list = Type::group_type_builder("list").with_repetition(Repetition::REPEATED);
             let list = list.with_fields(vec![element]).build()?;
-            group(vec![Arc::new(list)]).with_logical_type(Some(LogicalType::List)).with_repetition(repetition).with_id(id).build()
+            group(vec![Arc::new(list)])
+                .with_logical_type(Some(LogicalType::List))
+                .with_repetition(repetition)
+                .with_id(id)
+                .build()
         }
         ArrowType::Map(entries, _) => {
             let ArrowType::Struct(pair) = entries.data_type() else {
@@ -50,12 +54,21 @@ fn parquet_type(field: &Field, name: &str) -> Result<TypePtr> {
             };
             let pair = Type::group_type_builder("key_value").with_repetition(Repetition::REPEATED);
             let pair = pair.with_converted_type(ConvertedType::MAP_KEY_VALUE);
-            let pair = pair.with_fields(vec![parquet_type(key, "key")?, parquet_type(value, "value")?]).build()?;
-            group(vec![Arc::new(pair)]).with_logical_type(Some(LogicalType::Map)).with_repetition(repetition).with_id(id).build()
+            let pair = pair
+                .with_fields(vec![parquet_type(key, "key")?, parquet_type(value, "value")?])
+                .build()?;
+            group(vec![Arc::new(pair)])
+                .with_logical_type(Some(LogicalType::Map))
+                .with_repetition(repetition)
+                .with_id(id)
+                .build()
         }
         ArrowType::Struct(fields) => {
             let fields = fields.iter().map(|field| parquet_type(field, field.name()));
-            group(fields.collect::<Result<Vec<_>>>()?).with_repetition(repetition).with_id(id).build()
+            group(fields.collect::<Result<Vec<_>>>()?)
+                .with_repetition(repetition)
+                .with_id(id)
+                .build()
         }
         flat => {
             let builder = match flat {
@@ -87,7 +100,11 @@ fn parquet_type(field: &Field, name: &str) -> Result<TypePtr> {
 }
 
 fn unknown(field: &Field) -> ParquetError {
-    ParquetError::NYI(format!("column {} of the Arrow type {}", field.name(), field.data_type()))
+    ParquetError::NYI(format!(
+        "column {} of the Arrow type {}",
+        field.name(),
+        field.data_type()
+    ))
 }
 
 fn integer(bit_width: i8) -> LogicalType {

@@ -30,11 +30,17 @@ impl Pages {
     }
 
     pub(super) fn insert(&self, start: u64, bytes: Bytes) {
-        self.ranges.lock().unwrap_or_else(PoisonError::into_inner).insert(start, bytes);
+        self.ranges
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(start, bytes);
     }
 
     pub(super) fn remove(&self, start: u64) {
-        self.ranges.lock().unwrap_or_else(PoisonError::into_inner).remove(&start);
+        self.ranges
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(&start);
     }
 
     /// From `start` to the end of the range that was fetched with it.
@@ -65,7 +71,10 @@ impl ChunkReader for Pages {
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
         let bytes = self.from(start)?;
         if length > bytes.len() {
-            return Err(ParquetError::EOF(format!("{length} bytes at {start}, of which {} are there", bytes.len())));
+            return Err(ParquetError::EOF(format!(
+                "{length} bytes at {start}, of which {} are there",
+                bytes.len()
+            )));
         }
         Ok(bytes.slice(..length))
     }
@@ -88,8 +97,13 @@ impl RowGroups for PagedRowGroup {
         let missing = || ParquetError::General(format!("no row group {} with a column {leaf}", self.row_group));
         let group = self.metadata.row_groups().get(self.row_group).ok_or_else(missing)?;
         let column = group.columns().get(leaf).ok_or_else(missing)?;
-        let index = self.metadata.offset_index().and_then(|index| index.get(self.row_group)?.get(leaf));
-        let locations = index.map(|index| index.page_locations().clone()).filter(|pages| !pages.is_empty());
+        let index = self
+            .metadata
+            .offset_index()
+            .and_then(|index| index.get(self.row_group)?.get(leaf));
+        let locations = index
+            .map(|index| index.page_locations().clone())
+            .filter(|pages| !pages.is_empty());
         let pages = SerializedPageReader::new(Arc::clone(&self.pages), column, self.rows, locations)?;
         let reader: Box<dyn PageReader> = match column.column_type() {
             PhysicalType::INT96 => Box::new(Int96Pages::new(pages, column.column_descr_ptr())),

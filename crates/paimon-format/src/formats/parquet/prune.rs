@@ -11,7 +11,11 @@ use crate::formats::KeyBounds;
 use crate::types::{DataField, Datum, TypeKind};
 
 /// The row groups that can have wanted rows, each with a range of rows that covers them.
-pub(super) fn wanted_rows(file: &OpenFile, fields: &[DataField], bounds: Option<&KeyBounds>) -> Vec<(usize, Range<u64>)> {
+pub(super) fn wanted_rows(
+    file: &OpenFile,
+    fields: &[DataField],
+    bounds: Option<&KeyBounds>,
+) -> Vec<(usize, Range<u64>)> {
     let bounds = bounds.and_then(|bounds| LeafBounds::new(file, fields, bounds));
     let groups = (0..file.metadata.num_row_groups()).filter_map(|i| {
         let (_, rows) = file.row_group(i)?;
@@ -65,13 +69,25 @@ impl LeafBounds {
     }
 
     fn wanted(&self, file: &OpenFile, row_group: usize, rows: u64) -> Range<u64> {
-        let column = file.metadata.row_groups().get(row_group).and_then(|group| group.columns().get(self.leaf));
-        let (low, high) = column.and_then(|column| column.statistics()).map_or((None, None), chunk_bounds);
+        let column = file
+            .metadata
+            .row_groups()
+            .get(row_group)
+            .and_then(|group| group.columns().get(self.leaf));
+        let (low, high) = column
+            .and_then(|column| column.statistics())
+            .map_or((None, None), chunk_bounds);
         if !self.overlaps(low.as_ref(), high.as_ref()) {
             return 0..0;
         }
-        let page_index = file.metadata.column_index().and_then(|index| index.get(row_group)?.get(self.leaf));
-        let offsets = file.metadata.offset_index().and_then(|index| index.get(row_group)?.get(self.leaf));
+        let page_index = file
+            .metadata
+            .column_index()
+            .and_then(|index| index.get(row_group)?.get(self.leaf));
+        let offsets = file
+            .metadata
+            .offset_index()
+            .and_then(|index| index.get(row_group)?.get(self.leaf));
         let (Some(page_index), Some(offsets)) = (page_index, offsets) else {
             return 0..rows;
         };
@@ -83,7 +99,11 @@ impl LeafBounds {
             let (low, high) = page_bounds(page_index, *page);
             self.overlaps(low.as_ref(), high.as_ref())
         };
-        let first_row = |page: usize| locations.get(page).map_or(rows, |location| location.first_row_index as u64);
+        let first_row = |page: usize| {
+            locations
+                .get(page)
+                .map_or(rows, |location| location.first_row_index as u64)
+        };
         let first = (0..locations.len()).find(wanted);
         let last = (0..locations.len()).rev().find(wanted);
         match (first, last) {
@@ -104,9 +124,9 @@ fn physical(value: &Datum, kind: &TypeKind) -> Option<Physical> {
         Datum::Bytes(value) => Some(Physical::Bytes(value.clone())),
         Datum::Timestamp { millis, nanos } => match kind {
             TypeKind::Timestamp(0..=3) | TypeKind::LocalZonedTimestamp(0..=3) => Some(Physical::Int(*millis)),
-            TypeKind::Timestamp(4..=6) | TypeKind::LocalZonedTimestamp(4..=6) => {
-                Some(Physical::Int(millis.checked_mul(1000)?.checked_add(i64::from(*nanos / 1000))?))
-            }
+            TypeKind::Timestamp(4..=6) | TypeKind::LocalZonedTimestamp(4..=6) => Some(Physical::Int(
+                millis.checked_mul(1000)?.checked_add(i64::from(*nanos / 1000))?,
+            )),
             _ => None,
         },
         _ => None,

@@ -136,16 +136,15 @@ where
     async fn next_window(&mut self) -> Result<bool, FormatError> {
         let next = match self.next.take() {
             Some(fetch) => Some(fetch),
-            None => self.planner.next().map(|window| Fetch {
-                window,
-                started: None,
-            }),
+            None => self.planner.next().map(|window| Fetch { window, started: None }),
         };
         let Some(fetch) = next else { return Ok(false) };
         self.release(&fetch.window);
         let Fetch { window, started } = fetch;
         let started = started.unwrap_or_else(|| self.start(&window));
-        let fetched = started.await.map_err(|_| FormatError::internal("a read ended without a result"))??;
+        let fetched = started
+            .await
+            .map_err(|_| FormatError::internal("a read ended without a result"))??;
         for (start, bytes) in fetched {
             self.pages.insert(start, bytes);
         }

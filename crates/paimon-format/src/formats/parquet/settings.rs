@@ -83,7 +83,9 @@ impl ParquetSettings {
         block_bytes: Option<u64>,
     ) -> Result<Self, FormatError> {
         let default = Self::default();
-        let block = number(options, "parquet.block.size")?.or(block_bytes).unwrap_or(MAX_ROW_GROUP_BYTES);
+        let block = number(options, "parquet.block.size")?
+            .or(block_bytes)
+            .unwrap_or(MAX_ROW_GROUP_BYTES);
         let settings = Self {
             compression: options.get("parquet.compression").unwrap_or(compression).to_owned(),
             zstd_level: number(options, "parquet.compression.codec.zstd.level")?.unwrap_or(zstd_level),
@@ -109,7 +111,9 @@ impl ParquetSettings {
             }
         }
         if settings.bloom_filter_fpp.is_some_and(|fpp| !(fpp > 0.0 && fpp < 1.0)) {
-            return Err(FormatError::invalid("the option parquet.bloom.filter.fpp must be between 0 and 1"));
+            return Err(FormatError::invalid(
+                "the option parquet.bloom.filter.fpp must be between 0 and 1",
+            ));
         }
         settings.codec()?;
         Ok(settings)
@@ -187,7 +191,10 @@ impl Switch {
     }
 
     fn exception(&self, column: &str) -> Option<bool> {
-        self.columns.iter().find(|(name, _)| name == column).map(|(_, enabled)| *enabled)
+        self.columns
+            .iter()
+            .find(|(name, _)| name == column)
+            .map(|(_, enabled)| *enabled)
     }
 
     fn get(&self, column: &str) -> bool {

@@ -146,7 +146,10 @@ impl Planner {
 
 impl RowGroupPlan {
     fn new(file: &OpenFile, row_group: usize, rows: Range<u64>) -> Self {
-        let leaves = file.leaves.iter().filter_map(|&leaf| LeafPlan::new(&file.metadata, row_group, leaf, rows.start));
+        let leaves = file
+            .leaves
+            .iter()
+            .filter_map(|&leaf| LeafPlan::new(&file.metadata, row_group, leaf, rows.start));
         Self {
             row_group,
             leaves: leaves.collect(),
@@ -210,7 +213,9 @@ impl LeafPlan {
         let column = group.columns().get(leaf)?;
         let rows = u64::try_from(group.num_rows()).ok()?;
         let (start, length) = column.byte_range();
-        let index = metadata.offset_index().and_then(|index| index.get(row_group)?.get(leaf));
+        let index = metadata
+            .offset_index()
+            .and_then(|index| index.get(row_group)?.get(leaf));
         let Some(index) = index.filter(|index| !index.page_locations().is_empty()) else {
             return Some(Self {
                 dictionary: None,
@@ -223,10 +228,16 @@ impl LeafPlan {
             });
         };
         let locations = index.page_locations();
-        let ends = locations.iter().skip(1).map(|next| next.first_row_index as u64).chain([rows]);
+        let ends = locations
+            .iter()
+            .skip(1)
+            .map(|next| next.first_row_index as u64)
+            .chain([rows]);
         let pages = locations.iter().zip(ends).enumerate().map(|(i, (location, end))| {
             let page_rows = location.first_row_index as u64..end;
-            let unencoded = index.unencoded_byte_array_data_bytes().and_then(|bytes| bytes.get(i).copied());
+            let unencoded = index
+                .unencoded_byte_array_data_bytes()
+                .and_then(|bytes| bytes.get(i).copied());
             let offset = location.offset as u64;
             PagePlan {
                 row_bytes: row_bytes(column, rows, unencoded.map(|bytes| (bytes, end - page_rows.start))),
@@ -245,13 +256,20 @@ impl LeafPlan {
 
     /// Pages that rows before `end` need and no window has.
     fn pending(&self, end: u64) -> impl Iterator<Item = &PagePlan> {
-        self.pages.iter().skip(self.next).take_while(move |page| page.rows.start < end)
+        self.pages
+            .iter()
+            .skip(self.next)
+            .take_while(move |page| page.rows.start < end)
     }
 
     /// The most bytes a row takes in pages that have some of `rows`.
     fn widest(&self, rows: Range<u64>) -> u64 {
         let first = self.pages.partition_point(|page| page.rows.end <= rows.start);
-        let pages = self.pages.iter().skip(first).take_while(|page| page.rows.start < rows.end);
+        let pages = self
+            .pages
+            .iter()
+            .skip(first)
+            .take_while(|page| page.rows.start < rows.end);
         pages.map(|page| page.row_bytes).max().unwrap_or(0)
     }
 }
@@ -272,7 +290,9 @@ fn row_bytes(column: &ColumnChunkMetaData, rows: u64, unencoded: Option<(i64, u6
     let fixed = per_row(values.saturating_mul(width), rows);
     match (column.column_type(), unencoded) {
         (PhysicalType::BYTE_ARRAY, Some((bytes, rows))) => fixed + per_row(u64::try_from(bytes).unwrap_or(0), rows),
-        (PhysicalType::BYTE_ARRAY, None) => fixed + per_row(u64::try_from(column.uncompressed_size()).unwrap_or(0), rows),
+        (PhysicalType::BYTE_ARRAY, None) => {
+            fixed + per_row(u64::try_from(column.uncompressed_size()).unwrap_or(0), rows)
+        }
         _ => fixed,
     }
 }

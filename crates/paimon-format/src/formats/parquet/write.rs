@@ -67,7 +67,10 @@ impl ParquetEncoder {
             schema,
             row_group: None,
             row_group_bytes: settings.row_group_bytes.max(1),
-            stats: fields.iter().map(|field| LeafStats::new(&field.data_type.kind)).collect(),
+            stats: fields
+                .iter()
+                .map(|field| LeafStats::new(&field.data_type.kind))
+                .collect(),
         })
     }
 
@@ -77,10 +80,13 @@ impl ParquetEncoder {
             none => {
                 let index = self.writer.flushed_row_groups().len();
                 let writers = self.factory.create_column_writers(index)?;
-                let columns = writers.into_iter().zip(self.leaves.iter().flatten()).map(|(writer, leaf)| match leaf.is_int96 {
-                    true => ColumnWriter::Int96(Int96Column::default()),
-                    false => ColumnWriter::Arrow(Box::new(writer)),
-                });
+                let columns = writers
+                    .into_iter()
+                    .zip(self.leaves.iter().flatten())
+                    .map(|(writer, leaf)| match leaf.is_int96 {
+                        true => ColumnWriter::Int96(Int96Column::default()),
+                        false => ColumnWriter::Arrow(Box::new(writer)),
+                    });
                 none.insert(RowGroup {
                     columns: columns.collect(),
                     nan: vec![false; self.leaves.len()],
@@ -108,7 +114,10 @@ impl ParquetEncoder {
                     _ => false,
                 };
                 if !written {
-                    return Err(ParquetError::General(format!("column {} has another shape", field.name())));
+                    return Err(ParquetError::General(format!(
+                        "column {} has another shape",
+                        field.name()
+                    )));
                 }
             }
         }
@@ -161,9 +170,12 @@ impl ParquetEncoder {
                         if let (Some(stats), [_]) = (self.stats.get_mut(i), paths.as_slice()) {
                             stats.add_nulls(column.definition.len() - column.values.len());
                         }
-                        let mut out = writer.next_column()?.ok_or_else(|| ParquetError::General("no column".into()))?;
+                        let mut out = writer
+                            .next_column()?
+                            .ok_or_else(|| ParquetError::General("no column".into()))?;
                         let levels = (Some(column.definition.as_slice()), Some(column.repetition.as_slice()));
-                        out.typed::<Int96Type>().write_batch(&column.values, levels.0, levels.1)?;
+                        out.typed::<Int96Type>()
+                            .write_batch(&column.values, levels.0, levels.1)?;
                         out.close()?;
                     }
                     None => return Err(ParquetError::General("fewer columns than the schema has".into())),
@@ -216,8 +228,16 @@ fn failed(error: impl std::fmt::Display) -> FormatError {
 /// Whether a float column has a NaN.
 fn has_nan(column: &ArrayRef) -> bool {
     match column.data_type() {
-        ArrowType::Float32 => column.as_primitive::<Float32Type>().values().iter().any(|value| value.is_nan()),
-        ArrowType::Float64 => column.as_primitive::<Float64Type>().values().iter().any(|value| value.is_nan()),
+        ArrowType::Float32 => column
+            .as_primitive::<Float32Type>()
+            .values()
+            .iter()
+            .any(|value| value.is_nan()),
+        ArrowType::Float64 => column
+            .as_primitive::<Float64Type>()
+            .values()
+            .iter()
+            .any(|value| value.is_nan()),
         _ => false,
     }
 }

@@ -28,7 +28,9 @@ struct TableSchema {
 }
 
 pub(crate) fn golden(scenario: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/golden").join(scenario)
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../testdata/golden")
+        .join(scenario)
 }
 
 impl GoldenTable {
@@ -37,14 +39,22 @@ impl GoldenTable {
         let mut schemas = BTreeMap::new();
         for entry in std::fs::read_dir(root.join("schema")).unwrap() {
             let path = entry.unwrap().path();
-            let Some(id) = path.file_name().unwrap().to_str().unwrap().strip_prefix("schema-").map(|id| id.parse().unwrap())
+            let Some(id) = path
+                .file_name()
+                .unwrap()
+                .to_str()
+                .unwrap()
+                .strip_prefix("schema-")
+                .map(|id| id.parse().unwrap())
             else {
                 continue;
             };
             let json: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
             let names = |key: &str| serde_json::from_value(json[key].clone()).unwrap();
             let schema = TableSchema {
-                fields: serde_json::from_value::<Vec<DataField>>(json["fields"].clone()).unwrap().into(),
+                fields: serde_json::from_value::<Vec<DataField>>(json["fields"].clone())
+                    .unwrap()
+                    .into(),
                 partition: names("partitionKeys"),
                 key: names("primaryKeys"),
             };
@@ -66,12 +76,20 @@ impl GoldenTable {
 
     pub(crate) fn partition_fields(&self, id: i64) -> Vec<DataField> {
         let schema = &self.schemas[&id];
-        let fields = schema.partition.iter().map(|name| schema.fields.iter().find(|field| &field.name == name).unwrap());
+        let fields = schema
+            .partition
+            .iter()
+            .map(|name| schema.fields.iter().find(|field| &field.name == name).unwrap());
         fields.cloned().collect()
     }
 
     pub(crate) fn schema_source(&self) -> Arc<dyn SchemaSource> {
-        Arc::new(Schemas(self.schemas.iter().map(|(id, schema)| (*id, Arc::clone(&schema.fields))).collect()))
+        Arc::new(Schemas(
+            self.schemas
+                .iter()
+                .map(|(id, schema)| (*id, Arc::clone(&schema.fields)))
+                .collect(),
+        ))
     }
 }
 
@@ -172,8 +190,14 @@ pub(crate) fn spell(value: &Datum, data_type: &DataType) -> Value {
             entries.sort_by_key(|entry| entry.to_string());
             Value::Array(entries)
         }
-        (Datum::Row(values), TypeKind::Row(fields)) => {
-            values.iter().zip(fields).map(|(value, field)| spell(value, &field.data_type)).collect()
+        (Datum::Row(values), TypeKind::Row(fields)) => values
+            .iter()
+            .zip(fields)
+            .map(|(value, field)| spell(value, &field.data_type))
+            .collect(),
+        (Datum::Time(millis), _) => {
+            let text = value.to_text(&DataType::not_null(TypeKind::Time(0)));
+            json!(format!("{}.{:03}", text.split('.').next().unwrap(), millis % 1000))
         }
         (Datum::Timestamp { .. }, TypeKind::LocalZonedTimestamp(_)) => {
             let text = value.to_text(data_type);
