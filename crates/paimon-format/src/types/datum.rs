@@ -1,6 +1,7 @@
 //! One value of any Paimon type: how it compares. `array` moves values from and to Arrow, `text` from and to text.
 
 mod array;
+mod json;
 pub(crate) mod number;
 pub(crate) mod temporal;
 pub(crate) mod text;
