@@ -57,7 +57,9 @@ fn check(golden: &Golden, line: &str) {
         .map(|(value, data_type)| array_from_datums(&DataField::new(0, "c", data_type.clone()), [value]).unwrap())
         .collect();
     assert_eq!(binary_rows(&columns, &golden.types).unwrap(), [row], "{line}");
-    let options = [("bucket-function.type", golden.function.as_str())].into_iter().collect();
+    let options = [("bucket-function.type", golden.function.as_str())]
+        .into_iter()
+        .collect();
     let function = BucketFunction::from_options(&options, golden.types.clone()).unwrap();
     for (buckets, bucket) in &golden.buckets {
         assert_eq!(function.buckets(&columns, *buckets).unwrap(), [*bucket], "{line}");
@@ -102,7 +104,10 @@ fn datum(value: &Value, data_type: &DataType) -> Datum {
 fn a_batch_at_once() {
     let numbers = Arc::new(Int32Array::from(vec![1, 2, 3, 7, 10, 100, -5])) as ArrayRef;
     let function = BucketFunction::new(BucketFunctionType::Default, types(&[TypeKind::Int])).unwrap();
-    assert_eq!(function.buckets(&[Arc::clone(&numbers)], 4).unwrap(), [2, 0, 1, 3, 0, 1, 3]);
+    assert_eq!(
+        function.buckets(&[Arc::clone(&numbers)], 4).unwrap(),
+        [2, 0, 1, 3, 0, 1, 3]
+    );
     let function = BucketFunction::new(BucketFunctionType::Mod, types(&[TypeKind::Int])).unwrap();
     assert_eq!(function.buckets(&[numbers], 4).unwrap(), [1, 2, 3, 3, 2, 0, 3]);
 }
@@ -139,9 +144,16 @@ fn illegal_keys_are_refused(#[case] kind: BucketFunctionType, #[case] kinds: &[T
 #[test]
 fn illegal_batches_are_refused() {
     let text = Arc::new(StringArray::from(vec!["1"])) as ArrayRef;
-    for kind in [BucketFunctionType::Default, BucketFunctionType::Mod, BucketFunctionType::Hive] {
+    for kind in [
+        BucketFunctionType::Default,
+        BucketFunctionType::Mod,
+        BucketFunctionType::Hive,
+    ] {
         let function = BucketFunction::new(kind, types(&[TypeKind::Int])).unwrap();
-        assert_eq!(function.buckets(&[Arc::clone(&text)], 4).unwrap_err().kind(), crate::ErrorKind::Invalid);
+        assert_eq!(
+            function.buckets(&[Arc::clone(&text)], 4).unwrap_err().kind(),
+            crate::ErrorKind::Invalid
+        );
         let error = function.buckets(&[Arc::clone(&text)], 0).unwrap_err();
         assert_eq!(error.to_string(), "0 buckets: a fixed number of buckets is positive");
     }

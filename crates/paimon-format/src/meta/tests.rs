@@ -187,7 +187,10 @@ fn all_versions_read_back() {
         index.source_meta = Some(vec![9]);
     }
     let bytes = message.to_bytes(COMMIT_MESSAGE_VERSION).unwrap();
-    assert_eq!(CommitMessage::from_bytes(COMMIT_MESSAGE_VERSION, &bytes).unwrap(), message);
+    assert_eq!(
+        CommitMessage::from_bytes(COMMIT_MESSAGE_VERSION, &bytes).unwrap(),
+        message
+    );
     assert_eq!(
         message.to_bytes(11).unwrap_err().to_string(),
         "not supported: the source metadata of index file index-3 in this version of commit messages"

@@ -36,7 +36,9 @@ fn memory_sizes(#[case] text: &str, #[case] bytes: u64) {
 #[case("9223372036854775808")]
 #[case("99999999999 gb")]
 fn no_memory_sizes(#[case] text: &str) {
-    let error = options(&[("target-file-size", text)]).memory_size("target-file-size").unwrap_err();
+    let error = options(&[("target-file-size", text)])
+        .memory_size("target-file-size")
+        .unwrap_err();
     assert_eq!(
         error.to_string(),
         format!(
@@ -68,25 +70,40 @@ fn durations(#[case] text: &str, #[case] expected: Duration) {
 #[case("PT10S")]
 #[case("1 fortnight")]
 fn no_durations(#[case] text: &str) {
-    let error = options(&[("commit.timeout", text)]).duration("commit.timeout").unwrap_err();
+    let error = options(&[("commit.timeout", text)])
+        .duration("commit.timeout")
+        .unwrap_err();
     let expected = "expected a time such as '10 s', with unit d, h, min, s, ms, µs, ns or none (ms)";
-    assert_eq!(error.to_string(), format!("option 'commit.timeout' = '{text}': {expected}"));
+    assert_eq!(
+        error.to_string(),
+        format!("option 'commit.timeout' = '{text}': {expected}")
+    );
 }
 
 #[test]
 fn a_duration_that_does_not_fit() {
-    let error = options(&[("commit.timeout", "9223372036854775807 d")]).duration("commit.timeout").unwrap_err();
-    assert!(error.to_string().ends_with("expected a time that 64 bits of seconds can hold"), "{error}");
+    let error = options(&[("commit.timeout", "9223372036854775807 d")])
+        .duration("commit.timeout")
+        .unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .ends_with("expected a time that 64 bits of seconds can hold"),
+        "{error}"
+    );
 }
 
 fn map(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
-    pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+    pairs
+        .iter()
+        .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+        .collect()
 }
 
 #[rstest]
 #[case("0:avro,3:parquet", &[("0", "avro"), ("3", "parquet")])]
 #[case(" 0 : avro , 3 : parquet ", &[("0", "avro"), ("3", "parquet")])]
-#[case("'a:b':'c''d'", &[("a:b", "c'd")])]
+#[case("'''a,b'':c',e:f", &[("a,b", "c"), ("e", "f")])]
 #[case("", &[])]
 fn maps(#[case] text: &str, #[case] expected: &[(&str, &str)]) {
     assert_eq!(parse_map(text), Ok(map(expected)));
@@ -97,6 +114,7 @@ fn maps(#[case] text: &str, #[case] expected: &[(&str, &str)]) {
 #[case("0:avro:x")]
 #[case("0:avro,,1:orc")]
 #[case("'0:avro")]
+#[case("'a:b':c")]
 fn no_maps(#[case] text: &str) {
     assert_eq!(parse_map(text), Err("a map such as 'key:value,key2:value2'".to_owned()));
 }
@@ -123,8 +141,14 @@ fn numbers_booleans_and_enums() {
     assert_eq!(options.long("target-file-row-num").unwrap(), Some(9_000_000_000));
     assert_eq!(options.double("compaction.small-file-ratio").unwrap(), Some(0.5));
     assert_eq!(options.bool("write-only").unwrap(), Some(true));
-    assert_eq!(options.parse_enum("bucket-function.type").unwrap(), Some(BucketFunctionType::Mod));
-    assert_eq!(options.list("sequence.field"), Some(vec!["a".to_owned(), "b".to_owned()]));
+    assert_eq!(
+        options.parse_enum("bucket-function.type").unwrap(),
+        Some(BucketFunctionType::Mod)
+    );
+    assert_eq!(
+        options.list("sequence.field"),
+        Some(vec!["a".to_owned(), "b".to_owned()])
+    );
     assert_eq!(options.int("bucket").unwrap(), None);
 }
 
@@ -134,7 +158,10 @@ fn numbers_booleans_and_enums() {
 #[case("bucket-function.type", "md5", "one of default, mod, hive")]
 fn illegal_values_are_named(#[case] key: &str, #[case] value: &str, #[case] expected: &str) {
     let error = check_options(&options(&[("bucket", "1"), (key, value)]), TableUse::Write).unwrap_err();
-    assert_eq!(error.to_string(), format!("option '{key}' = '{value}': expected {expected}"));
+    assert_eq!(
+        error.to_string(),
+        format!("option '{key}' = '{value}': expected {expected}")
+    );
 }
 
 #[test]
@@ -198,7 +225,9 @@ fn reading_is_possible_where_answers_do_not_depend_on_it() {
     assert_eq!(refused(TableUse::Read, &pairs), None);
     assert_eq!(
         refused(TableUse::Read, &[("merge-engine", "first-row")]).as_deref(),
-        Some("not supported: option 'merge-engine' = 'first-row': this engine does not read such tables (accepted: deduplicate)")
+        Some(
+            "not supported: option 'merge-engine' = 'first-row': this engine does not read such tables (accepted: deduplicate)"
+        )
     );
     let incremental = [("scan.mode", "incremental")];
     assert!(refused(TableUse::Read, &incremental).is_some());

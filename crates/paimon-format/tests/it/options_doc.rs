@@ -60,7 +60,10 @@ fn add_row(text: &mut String, known: &KnownOption) {
         let separator = if note.is_empty() { "" } else { "; " };
         note += &format!("{separator}older: `{}`", known.fallback_keys.join("`, `"));
     }
-    let row = format!("| `{}` | {value_type} | {default} | {} | {note} |", known.key, known.treatment);
+    let row = format!(
+        "| `{}` | {value_type} | {default} | {} | {note} |",
+        known.key, known.treatment
+    );
     text.push_str(row.replace("|  |", "| |").trim_end());
     text.push('\n');
 }
