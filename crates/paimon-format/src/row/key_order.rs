@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use super::BinaryRow;
 use crate::FormatError;
-use crate::types::{DataType, TypeKind};
+use crate::types::{DataType, Datum, TypeKind};
 
 /// Compares key rows field by field, ascending, as Java's generated comparators do: nulls first, NaN highest and equal to itself,
 /// -0.0 below 0.0, text and bytes by unsigned bytes.

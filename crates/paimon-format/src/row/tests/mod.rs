@@ -198,15 +198,15 @@ fn values_of_other_types_are_refused() {
 
 #[test]
 fn columns_of_other_types_are_refused() {
-    let ints = column_of(&[Datum::Int32(1)], &DataType::nullable(TypeKind::Int));
-    let error = row_at(&[ints.clone()], &types(&[TypeKind::BigInt]), 0).unwrap_err();
+    let ints = [column_of(&[Datum::Int32(1)], &DataType::nullable(TypeKind::Int))];
+    let error = row_at(&ints, &types(&[TypeKind::BigInt]), 0).unwrap_err();
     assert_eq!(
         error.to_string(),
         "an Arrow column of type Int32 holds no values of type BIGINT"
     );
-    let error = row_at(&[ints.clone()], &types(&[TypeKind::Int]), 1).unwrap_err();
+    let error = row_at(&ints, &types(&[TypeKind::Int]), 1).unwrap_err();
     assert_eq!(error.to_string(), "row 1 of a batch of 1 rows");
-    let error = binary_rows(&[ints], &[]).unwrap_err();
+    let error = binary_rows(&ints, &[]).unwrap_err();
     assert_eq!(error.to_string(), "1 columns for 0 fields of a row");
 }
 
@@ -383,7 +383,7 @@ proptest! {
     fn order_of_keys_is_total(data_type in flat_type(), seed in any::<[u64; 3]>()) {
         let comparator = KeyComparator::new(vec![data_type.clone()]).unwrap();
         let [a, b, c] = seed.map(|seed| {
-            BinaryRow::from_datums(&[generate::value_from_seed(&data_type, seed)], &[data_type.clone()]).unwrap()
+            BinaryRow::from_datums(&[generate::value_from_seed(&data_type, seed)], std::slice::from_ref(&data_type)).unwrap()
         });
         let order = |x, y| comparator.compare(x, y).unwrap();
         prop_assert_eq!(order(&a, &b), order(&b, &a).reverse());
