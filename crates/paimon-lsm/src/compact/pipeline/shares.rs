@@ -74,7 +74,10 @@ mod tests {
                 let shares = shares(budget, runs).await.unwrap();
                 let open = runs.min(shares.fan_in);
                 let used = open * (shares.window_bytes + 4 * shares.batch.bytes) + 2 * shares.assemble_bytes;
-                assert!(used as u64 <= budget, "{runs} runs use {used} of {budget} bytes: {shares:?}");
+                assert!(
+                    used as u64 <= budget,
+                    "{runs} runs use {used} of {budget} bytes: {shares:?}"
+                );
                 assert!((2..=9).contains(&shares.fan_in));
             }
         }

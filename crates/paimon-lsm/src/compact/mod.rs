@@ -1,0 +1,3 @@
+//! Merging files and moving them up.
+
+pub mod pipeline;
