@@ -5,6 +5,7 @@ mod error;
 pub mod levels;
 pub mod pick;
 pub mod read;
+mod settings;
 mod spill;
 #[cfg(any(test, feature = "test-util"))]
 pub mod testing;

@@ -16,7 +16,7 @@ use paimon_merge::engine::MergeEngine;
 use super::{ReadProjection, RowFilter};
 use crate::LsmError;
 use crate::compact::pipeline::{MergeJob, MergePipeline, PipelineSettings};
-use crate::levels::SortedRun;
+use crate::levels::{Section, SortedRun};
 
 /// Rows that a read gives.
 #[derive(Clone, Debug)]
@@ -104,7 +104,7 @@ impl MergeRead {
     /// +U.
     ///
     /// Errors (in the stream): those of the files; `Invalid` for a column that the table does not have.
-    pub fn merged(&self, sections: Vec<Vec<SortedRun>>) -> BoxStream<'static, Result<ReadBatch, LsmError>> {
+    pub fn merged(&self, sections: Vec<Section>) -> BoxStream<'static, Result<ReadBatch, LsmError>> {
         let mut wanted = self.wanted.clone();
         wanted.extend(self.filter.iter().flat_map(|filter| filter.columns()));
         wanted.extend(&self.table.key);
@@ -129,7 +129,7 @@ impl MergeRead {
 
     fn read(
         &self,
-        sections: Vec<Vec<SortedRun>>,
+        sections: Vec<Section>,
         rows: Rows,
         needed: Vec<usize>,
     ) -> BoxStream<'static, Result<ReadBatch, LsmError>> {
@@ -170,7 +170,7 @@ impl MergeRead {
 }
 
 /// Sections of one file each: nothing is merged.
-fn one_by_one(files: Vec<Arc<DataFileMeta>>) -> Vec<Vec<SortedRun>> {
+fn one_by_one(files: Vec<Arc<DataFileMeta>>) -> Vec<Section> {
     files
         .into_iter()
         .map(|file| vec![SortedRun::from_single(file)])

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use paimon_format::kv::{ExpiredBefore, KeyRange};
 use serde::{Deserialize, Serialize};
 
-use crate::levels::SortedRun;
+use crate::levels::Section;
 
 /// One merge: sections in key order with what is known about their rows.
 #[derive(Clone, Debug, Default)]
 pub struct MergeJob {
     /// Ascending, disjoint in keys. Runs of a section overlap; a run's files are in key order.
-    pub sections: Vec<Vec<SortedRun>>,
+    pub sections: Vec<Section>,
     /// Leaves out merged rows of kind -U and -D: nothing older can exist.
     pub drop_delete: bool,
     /// Record-level expire: rows older than this are dropped before merging.

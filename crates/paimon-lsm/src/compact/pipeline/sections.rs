@@ -13,14 +13,14 @@ use super::reader::{RunReader, RunSource};
 use super::shares::Shares;
 use super::{MergeJob, MergePipeline};
 use crate::LsmError;
-use crate::levels::SortedRun;
+use crate::levels::Section;
 use crate::spill::SpillWriter;
 
 /// A job in progress.
 pub(super) struct MergeStream {
     pipeline: MergePipeline,
     job: MergeJob,
-    sections: std::vec::IntoIter<Vec<SortedRun>>,
+    sections: std::vec::IntoIter<Section>,
     /// Reserved with the first batch.
     shares: Option<Shares>,
     /// Away while it is on the CPU pool; lost with an error.
@@ -96,7 +96,7 @@ impl MergeStream {
         Ok(())
     }
 
-    async fn open(&mut self, section: Vec<SortedRun>) -> Result<(), LsmError> {
+    async fn open(&mut self, section: Section) -> Result<(), LsmError> {
         let mut runs: Vec<RunSource> = section.into_iter().map(RunSource::Files).collect();
         let fan_in = self.shares()?.fan_in;
         while runs.len() > fan_in {
