@@ -94,7 +94,7 @@ mod tests {
         let error = shares(MIB, 5).await.unwrap_err();
         assert_eq!(
             error.to_string(),
-            "the memory budget is 1048576 bytes, but this task needs at least 12582912"
+            "this task needs at least 12582912 bytes, but the whole budget is 1048576"
         );
     }
 }
