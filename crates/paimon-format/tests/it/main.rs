@@ -1,3 +1,4 @@
-//! Behaviour of the format crate, one module a behaviour.
+//! Behaviour of this crate's public API.
 
+mod files;
 mod options_doc;
