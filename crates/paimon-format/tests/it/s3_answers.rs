@@ -18,7 +18,8 @@ async fn scripted(answers: &'static [&'static str]) -> (Arc<dyn Storage>, Arc<Mu
     tokio::task::spawn(async move {
         for answer in answers {
             let (mut connection, _) = listener.accept().await.unwrap();
-            log.lock().unwrap().push(read_request(&mut connection).await);
+            let request = read_request(&mut connection).await;
+            log.lock().unwrap().push(request);
             let head = format!("HTTP/1.1 {answer}\r\nConnection: close\r\nContent-Length: 0\r\nETag: \"1\"\r\n\r\n");
             connection.write_all(head.as_bytes()).await.unwrap();
         }
