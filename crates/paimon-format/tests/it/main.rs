@@ -2,3 +2,5 @@
 
 mod files;
 mod options_doc;
+mod s3_answers;
+mod s3_server;
