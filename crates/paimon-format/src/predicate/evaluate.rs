@@ -124,10 +124,7 @@ fn on_column(test: &Test, column: &ArrayRef, name: &str) -> Result<Outcome, Form
     let compare = |literal: &Datum, kernel: Kernel| compare(column, literal, kernel, name);
     Ok(match test {
         Test::IsNull | Test::IsNotNull => {
-            let there = match column.logical_nulls() {
-                Some(nulls) => nulls.inner().clone(),
-                None => BooleanBuffer::new_set(column.len()),
-            };
+            let there = present(column);
             let outcome = Outcome {
                 no: !&there,
                 yes: there,
@@ -161,7 +158,20 @@ fn one_of(literals: &[Datum], column: &ArrayRef, name: &str) -> Result<Outcome, 
     let parts = literals
         .iter()
         .map(|literal| compare(column, literal, Kernel::Equal, name));
-    parts.fold(Ok(Outcome::all(false, column.len())), |any, part| Ok(any?.or(part?)))
+    // Null is unknown even where no literal is given.
+    let none = Outcome {
+        yes: BooleanBuffer::new_unset(column.len()),
+        no: present(column),
+    };
+    parts.fold(Ok(none), |any, part| Ok(any?.or(part?)))
+}
+
+/// The rows that are not null.
+fn present(column: &ArrayRef) -> BooleanBuffer {
+    match column.logical_nulls() {
+        Some(nulls) => nulls.inner().clone(),
+        None => BooleanBuffer::new_set(column.len()),
+    }
 }
 
 #[derive(Clone, Copy)]

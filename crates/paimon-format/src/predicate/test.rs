@@ -75,7 +75,7 @@ impl Test {
             Self::Greater(literal) => order(literal).map(|order| order.is_gt()),
             Self::GreaterOrEqual(literal) => order(literal).map(|order| order.is_ge()),
             Self::In(literals) => {
-                let mut unknown = false;
+                let mut unknown = value.is_null();
                 for literal in literals {
                     match order(literal) {
                         Some(order) if order.is_eq() => return Some(true),

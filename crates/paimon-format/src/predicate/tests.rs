@@ -324,6 +324,22 @@ fn statistics_rule_out_rows() {
 }
 
 #[test]
+fn an_empty_list_leaves_null_unknown() {
+    let batch = batch(&[("a", vec![Datum::Int32(1), Datum::Null])]);
+    let nulls = ColumnStatistics {
+        null_count: Some(1),
+        ..ColumnStatistics::default()
+    };
+    for (test, passes) in [(Test::In(vec![]), false), (Test::NotIn(vec![]), true)] {
+        let filter = Predicate::column("a", test);
+        let mask = filter.evaluate(&batch).unwrap();
+        assert_eq!((mask.value(0), mask.value(1)), (passes, false));
+        assert!(!filter.may_match(1, &|_| Some(&nulls)));
+        assert!(!Predicate::Not(Box::new(filter)).may_match(1, &|_| Some(&nulls)));
+    }
+}
+
+#[test]
 fn partitions_are_tested_by_value() {
     let row = BTreeMap::from([("a", Datum::Int32(1)), ("b", Datum::Null)]);
     let passes = |filter: &str| {

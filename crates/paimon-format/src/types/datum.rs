@@ -1,8 +1,10 @@
 //! One value of any Paimon type: how it compares. `array` moves values from and to Arrow, `text` from and to text.
 
 mod array;
+pub(crate) mod hex;
+mod json;
 pub(crate) mod number;
-pub(crate) mod serialized;
+mod serialized;
 pub(crate) mod temporal;
 pub(crate) mod text;
 
@@ -10,8 +12,8 @@ use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
 
-pub use array::array_from_datums;
-pub(crate) use array::{build_array, canonical_nan};
+pub(crate) use array::build_array;
+pub use array::{array_from_datums, canonical_nan};
 
 /// One owned value: partition values, key bounds, literals, and rows of the row-wise merge functions.
 ///

@@ -29,24 +29,16 @@ pub(super) mod hex {
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serializer};
 
+    use crate::types::datum::hex::{bytes_of_hex, hex_of_bytes};
+
     pub(in crate::types::datum) fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
-        let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-        serializer.serialize_str(&digits)
+        serializer.serialize_str(&hex_of_bytes(bytes))
     }
 
     pub(in crate::types::datum) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Vec<u8>, D::Error> {
         let digits = String::deserialize(deserializer)?;
-        super::bytes_of_hex(&digits).ok_or_else(|| D::Error::custom(format!("{digits:?} is not hexadecimal")))
+        bytes_of_hex(&digits).ok_or_else(|| D::Error::custom(format!("{digits:?} is not hexadecimal")))
     }
-}
-
-/// The bytes of pairs of hexadecimal digits.
-pub(crate) fn bytes_of_hex(digits: &str) -> Option<Vec<u8>> {
-    let digits: Vec<u32> = digits.chars().map(|c| c.to_digit(16)).collect::<Option<_>>()?;
-    let (pairs, []) = digits.as_chunks::<2>() else {
-        return None;
-    };
-    Some(pairs.iter().map(|[high, low]| (high * 16 + low) as u8).collect())
 }
