@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use paimon::format::options::Options;
+use paimon::{Selection, TimeTravel};
 
 use crate::error::CliError;
 
@@ -85,11 +86,18 @@ pub(crate) struct PartArgs {
 }
 
 impl PartArgs {
-    /// The partitions named, each a list of key and value text.
+    /// As the library wants it.
     ///
     /// Errors: `Usage` naming the part that is not `key=value`.
-    pub(crate) fn partitions(&self) -> Result<Vec<Vec<(String, String)>>, CliError> {
-        self.partition.iter().map(|spec| partition_spec(spec)).collect()
+    pub(crate) fn selection(&self) -> Result<Selection, CliError> {
+        let mut selection = Selection::all();
+        for spec in &self.partition {
+            selection = selection.partition(partition_spec(spec)?);
+        }
+        for bucket in &self.bucket {
+            selection = selection.bucket(*bucket);
+        }
+        Ok(selection)
     }
 }
 
@@ -132,9 +140,37 @@ pub(crate) struct TravelArgs {
     pub(crate) timestamp: Option<String>,
 }
 
+impl TravelArgs {
+    /// The snapshot wanted; `None`: what the table's options say, which is the latest unless they say otherwise.
+    ///
+    /// Errors: `Usage` for an instant that is none.
+    pub(crate) fn time_travel(&self) -> Result<Option<TimeTravel>, CliError> {
+        if let Some(id) = self.snapshot {
+            return Ok(Some(TimeTravel::SnapshotId(id)));
+        }
+        if let Some(name) = &self.tag {
+            return Ok(Some(TimeTravel::Tag(name.clone())));
+        }
+        self.timestamp.as_deref().map(|text| Ok(TimeTravel::TimestampMillis(instant_ms(text)?))).transpose()
+    }
+}
+
+/// Milliseconds since the epoch.
+fn instant_ms(text: &str) -> Result<i64, CliError> {
+    if let Ok(ms) = text.parse() {
+        return Ok(ms);
+    }
+    let instant: jiff::Timestamp = text.parse().map_err(|_| {
+        CliError::usage(format!(
+            "--timestamp {text}: expected milliseconds since the epoch, or an instant such as 2026-03-02T08:00:00Z"
+        ))
+    })?;
+    Ok(instant.as_millisecond())
+}
+
 /// An amount of bytes: `512mb`, `1 gb`, `1048576`.
 pub(crate) fn memory(text: &str) -> Result<u64, String> {
-    paimon::format::options::parse_memory_size(text).map_err(|error| error.to_string())
+    paimon::format::options::parse_memory_size(text).map_err(|expected| format!("expected {expected}"))
 }
 
 #[cfg(test)]

@@ -2,7 +2,6 @@
 
 mod args;
 mod commands;
-mod condition;
 mod error;
 mod input;
 pub mod json;
@@ -14,7 +13,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser;
-use paimon::Registry;
+use paimon::{Context, Registry};
 use paimon::format::env::Env;
 
 pub use error::CliError;
@@ -51,8 +50,13 @@ pub fn run(registry: Registry, args: impl IntoIterator<Item = OsString>) -> Exit
         }
     };
     let code = runtime.block_on(async {
-        let env = Env::system(tokio::runtime::Handle::current());
-        execute(registry, args, env, &mut console).await
+        match Context::system() {
+            Ok(context) => execute(registry, args, context.env().clone(), &mut console).await,
+            Err(error) => {
+                let _ = writeln!(console.err, "error: {error}");
+                1
+            }
+        }
     });
     ExitCode::from(code)
 }

@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    paimon_cli::run(paimon::Registry::built_in(), std::env::args_os())
+    paimon_cli::run(paimon::Registry::default(), std::env::args_os())
 }

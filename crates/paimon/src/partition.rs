@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use paimon_format::row::BinaryRow;
-use paimon_format::types::{DataField, Datum};
+use paimon_format::types::{DataField, DataType, Datum};
 
 use crate::error::{Error, Result};
 
@@ -58,10 +58,10 @@ impl std::fmt::Display for Partition {
     }
 }
 
-fn text(value: &Datum, data_type: &paimon_format::types::DataType) -> Option<String> {
+fn text(value: &Datum, data_type: &DataType) -> Option<String> {
     match value {
         Datum::Null => None,
-        value => Some(paimon_format::types::datum_text(value, data_type)),
+        value => Some(value.to_text(data_type)),
     }
 }
 
@@ -113,7 +113,7 @@ impl Selection {
                     None => None,
                     Some(value) if value == default_name => None,
                     Some(value) => {
-                        let datum = paimon_format::types::parse_datum(value, &field.data_type)
+                        let datum = Datum::parse(value, &field.data_type)
                             .map_err(|error| Error::invalid(format!("partition column {name}: {error}")))?;
                         text(&datum, &field.data_type)
                     }

@@ -3,6 +3,7 @@
 use clap::Args;
 use paimon::CompactReport;
 use paimon::format::env::Budget;
+use paimon::lsm::pick::PickReason;
 use serde_json::json;
 
 use crate::args::{PartArgs, TableArgs, memory};
@@ -39,18 +40,16 @@ impl Compact {
         }
         let table = session.open(&self.table).await?;
         let progress = Progress::start(session.console.progress, "compacting");
-        let mut builder = table
+        let builder = table
             .compact_builder()
             .full(self.full)
             .dry_run(self.dry_run)
             .select(self.part.selection()?)
+            .jobs(self.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)))
             .on_progress({
                 let progress = progress.clone();
                 move |done, buckets| progress.position(done as u64, buckets as u64)
             });
-        if let Some(jobs) = self.jobs {
-            builder = builder.jobs(jobs);
-        }
         let report = builder.run().await;
         progress.finish();
         let report = report?;
@@ -100,8 +99,8 @@ pub(super) fn text(report: &CompactReport, dry_run: bool) -> String {
         let known = |count: u64| if dry_run { "?".to_owned() } else { count.to_string() };
         grid.row([
             bucket.bucket.clone(),
-            bucket.reason.clone(),
-            bucket.output_level.map_or_else(String::new, |level| level.to_string()),
+            rule(bucket.reason),
+            bucket.output_level.to_string(),
             bucket.input.files.to_string(),
             bytes(bucket.input.bytes),
             bucket.input.rows.to_string(),
@@ -136,6 +135,21 @@ pub(super) fn text(report: &CompactReport, dry_run: bool) -> String {
         )
     };
     format!("{grid}{end}\n")
+}
+
+/// The rule as the option that it follows.
+fn rule(reason: PickReason) -> String {
+    match reason {
+        PickReason::EarlyFullInterval => "optimization-interval".to_owned(),
+        PickReason::EarlyFullTotalSize => "total-size-threshold".to_owned(),
+        PickReason::EarlyFullIncrementalSize => "incremental-size-threshold".to_owned(),
+        PickReason::SizeAmplification => "size amplification".to_owned(),
+        PickReason::SizeRatio => "size ratio".to_owned(),
+        PickReason::NumberOfRuns => "number of runs".to_owned(),
+        PickReason::ForceUpLevel0 => "force up level 0".to_owned(),
+        PickReason::Full => "full".to_owned(),
+        other => format!("{other:?}"),
+    }
 }
 
 fn plural(count: usize, word: &str) -> String {

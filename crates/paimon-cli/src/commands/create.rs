@@ -1,8 +1,8 @@
 //! `paimon create`.
 
 use clap::Args;
-use paimon::format::types::{DataField, parse_data_type};
-use paimon::{Schema, Table};
+use paimon::format::types::{DataField, DataType};
+use paimon::{SchemaBuilder, Table, TableSchema};
 use serde_json::json;
 
 use crate::args::TableArgs;
@@ -46,23 +46,26 @@ impl Create {
         report(session, &self.table.table, true)
     }
 
-    fn schema(&self) -> Result<Schema, CliError> {
+    fn schema(&self) -> Result<SchemaBuilder, CliError> {
         let mut schema = match &self.like {
             Some(path) => {
                 let name = path.display().to_string();
                 let text = std::fs::read(path).map_err(|error| CliError::file(&name, error))?;
-                Schema::from_json(&name, &text)?
+                like(TableSchema::from_json(&name, &text)?)
             }
             None => {
-                let columns = self.column.iter().map(|column| parse_column(column));
-                Schema::new(columns.collect::<Result<Vec<_>, _>>()?)
+                let mut schema = TableSchema::builder();
+                for column in &self.column {
+                    schema = schema.field(parse_column(column)?);
+                }
+                schema
             }
         };
         if !self.primary_key.is_empty() {
             schema = schema.primary_key(&self.primary_key);
         }
         if !self.partition_by.is_empty() {
-            schema = schema.partition_by(&self.partition_by);
+            schema = schema.partition_keys(&self.partition_by);
         }
         if let Some(comment) = &self.comment {
             schema = schema.comment(comment);
@@ -71,6 +74,23 @@ impl Create {
             schema = schema.option(key, value);
         }
         Ok(schema)
+    }
+}
+
+/// A new table of the same columns, keys and options.
+fn like(schema: TableSchema) -> SchemaBuilder {
+    let mut builder = TableSchema::builder()
+        .primary_key(schema.primary_keys)
+        .partition_keys(schema.partition_keys);
+    for field in schema.fields {
+        builder = builder.field(field);
+    }
+    for (key, value) in schema.options.iter() {
+        builder = builder.option(key, value);
+    }
+    match schema.comment {
+        Some(comment) => builder.comment(comment),
+        None => builder,
     }
 }
 
@@ -94,6 +114,9 @@ fn parse_column(text: &str) -> Result<DataField, CliError> {
     let Some((name, data_type)) = parts.filter(|(name, data_type)| !name.is_empty() && !data_type.trim().is_empty()) else {
         return Err(CliError::usage(format!("--column {text}: expected a name and a type, for example 'id BIGINT'")));
     };
-    let data_type = parse_data_type(data_type.trim()).map_err(|error| CliError::usage(format!("--column {name}: {error}")))?;
+    let data_type: DataType = data_type
+        .trim()
+        .parse()
+        .map_err(|error| CliError::usage(format!("--column {name}: {error}")))?;
     Ok(DataField::new(0, name, data_type))
 }

@@ -4,8 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use futures::StreamExt;
-use paimon::format::types::{DataField, parse_data_type};
-use paimon::{Schema, Selection, Table, TimeTravel};
+use paimon::{SchemaBuilder, Selection, Table, TableSchema, TimeTravel};
 
 use crate::args::OptionArgs;
 use crate::commands::{RowFormat, compact, explain, levels};
@@ -61,7 +60,7 @@ impl Demo {
     }
 }
 
-fn schema() -> Result<Schema, CliError> {
+fn schema() -> Result<SchemaBuilder, CliError> {
     let columns = [
         ("order_id", "BIGINT NOT NULL"),
         ("city", "STRING"),
@@ -69,9 +68,11 @@ fn schema() -> Result<Schema, CliError> {
         ("amount", "DECIMAL(10, 2)"),
         ("updated_at", "TIMESTAMP(3)"),
     ];
-    let fields = columns.into_iter().map(|(name, text)| Ok(DataField::new(0, name, parse_data_type(text)?)));
-    let fields = fields.collect::<Result<Vec<_>, CliError>>()?;
-    Ok(Schema::new(fields)
+    let mut schema = TableSchema::builder();
+    for (name, data_type) in columns {
+        schema = schema.column(name, data_type.parse()?);
+    }
+    Ok(schema
         .primary_key(["order_id"])
         .option("bucket", "1")
         .option("write-only", "true")
@@ -91,8 +92,8 @@ async fn feed(table: &Table, blocks: &[&str], first_identifier: usize) -> Result
         delimiter: b',',
     };
     let builder = table.write_builder();
-    let mut writer = builder.new_write().await?;
-    let commit = builder.new_commit();
+    let mut writer = builder.new_write()?;
+    let commit = builder.new_commit()?;
     let mut rows = 0;
     for (number, block) in blocks.iter().enumerate() {
         for batch in JsonLines::new("orders.jsonl", block.as_bytes(), settings.clone()) {
@@ -107,7 +108,7 @@ async fn feed(table: &Table, blocks: &[&str], first_identifier: usize) -> Result
         let identifier = i64::try_from(first_identifier + number).map_err(CliError::internal)?;
         commit.commit(identifier, messages).await?;
     }
-    writer.close().await?;
+    writer.abort().await;
     Ok(rows)
 }
 

@@ -22,7 +22,7 @@ pub(crate) struct Files {
 impl Files {
     pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<(), CliError> {
         let table = session.open(&self.table).await?;
-        let buckets = table.buckets(&self.travel.time_travel()?, &self.part.selection()?).await?;
+        let buckets = table.buckets(&self.travel.time_travel()?.unwrap_or_default(), &self.part.selection()?).await?;
         let mut grid = Grid::new(["bucket", ">level", "file", ">size", ">rows", ">deletes", "min key", "max key", ">sequence"]);
         for bucket in &buckets {
             for run in bucket.runs() {
@@ -46,7 +46,7 @@ impl Files {
                         continue;
                     }
                     grid.row([
-                        bucket.name(),
+                        bucket.name().to_owned(),
                         file.level.to_string(),
                         file.file_name.clone(),
                         bytes(u64::try_from(file.file_size).unwrap_or(0)),

@@ -49,10 +49,10 @@ pub(crate) enum RowFormat {
 impl Read {
     pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<(), CliError> {
         let table = session.open(&self.table).await?;
-        let mut builder = table
-            .read_builder()
-            .time_travel(self.travel.time_travel()?)
-            .select(self.part.selection()?);
+        let mut builder = table.read_builder().select(self.part.selection()?);
+        if let Some(travel) = self.travel.time_travel()? {
+            builder = builder.time_travel(travel);
+        }
         if let Some(columns) = &self.columns {
             builder = builder.projection(columns)?;
         }

@@ -39,14 +39,10 @@ impl Snapshots {
                 snapshot.commit_user.clone(),
                 snapshot.commit_identifier.to_string(),
                 snapshot.schema_id.to_string(),
-                count(snapshot.total_record_count),
-                count(snapshot.delta_record_count),
+                snapshot.total_record_count.to_string(),
+                format!("{:+}", snapshot.delta_record_count),
             ]);
         }
         session.console.print(grid)
     }
-}
-
-fn count(records: Option<i64>) -> String {
-    records.map_or_else(|| "?".to_owned(), |records| records.to_string())
 }

@@ -76,8 +76,8 @@ impl Write {
         if let Some(user) = &self.commit_user {
             builder = builder.commit_user(user);
         }
-        let mut writer = builder.new_write().await?;
-        let commit = builder.new_commit();
+        let mut writer = builder.new_write()?;
+        let commit = builder.new_commit()?;
         let mut identifier = self.identifier.unwrap_or(1);
         let mut written = Written::default();
         let mut since_commit = 0;

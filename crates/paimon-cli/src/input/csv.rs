@@ -7,7 +7,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_csv::ReaderBuilder;
 use arrow_schema::{DataType, Field, Schema};
-use paimon::format::types::{Datum, array_of, parse_datum};
+use paimon::format::types::{Datum, array_from_datums};
 
 use super::{BATCH_ROWS, Input, InputBatch, InputSettings, take_kinds};
 use crate::error::CliError;
@@ -62,14 +62,14 @@ fn typed(label: &str, first_line: usize, batch: &RecordBatch, settings: &InputSe
                     values.push(if text == settings.null {
                         Datum::Null
                     } else {
-                        parse_datum(text, &field.data_type).map_err(|error| CliError::Input {
+                        Datum::parse(text, &field.data_type).map_err(|error| CliError::Input {
                             input: label.to_owned(),
                             line: first_line + row,
                             message: format!("column {}: {error}", field.name),
                         })?
                     });
                 }
-                array_of(&values, &field.data_type)?
+                array_from_datums(field, &values)?
             }
         };
         fields.push(Field::new(given.name(), column.data_type().clone(), true));

@@ -119,7 +119,7 @@ impl<R: BufRead> JsonLines<R> {
             {
                 return Err(self.wrong(line_of(row), format!("column {} is NOT NULL, but has no value", field.name)));
             }
-            let array = decode_column(values, &field.data_type)
+            let array = decode_column(values, field)
                 .map_err(|(row, message)| self.wrong(line_of(row), format!("column {}: {message}", field.name)))?;
             fields.push(Field::new(&field.name, array.data_type().clone(), true));
             arrays.push(array);

@@ -2,7 +2,7 @@
 
 use arrow_array::ArrayRef;
 use paimon::format::FormatError;
-use paimon::format::types::{DataType, Datum, TypeKind, array_of, parse_datum};
+use paimon::format::types::{DataField, DataType, Datum, TypeKind, array_from_datums};
 use serde_json::Value;
 
 /// A value of the type, from the form of the [module](super).
@@ -22,7 +22,7 @@ pub fn decode_value(value: &Value, data_type: &DataType) -> Result<Datum, String
         (
             TypeKind::TinyInt | TypeKind::SmallInt | TypeKind::Int | TypeKind::BigInt | TypeKind::Decimal(..),
             Value::Number(number),
-        ) => parse_datum(&number.to_string(), data_type).map_err(|_| wrong())?,
+        ) => Datum::parse(&number.to_string(), data_type).map_err(|_| wrong())?,
         (TypeKind::Array(element) | TypeKind::Vector(element, _), Value::Array(values)) => {
             Datum::Array(values.iter().map(|value| decode_value(value, element)).collect::<Result<_, _>>()?)
         }
@@ -66,7 +66,7 @@ pub fn decode_value(value: &Value, data_type: &DataType) -> Result<Datum, String
             | TypeKind::Timestamp(_)
             | TypeKind::LocalZonedTimestamp(_),
             Value::String(text),
-        ) => parse_datum(text, data_type).map_err(|_| wrong())?,
+        ) => Datum::parse(text.strip_suffix('Z').unwrap_or(text), data_type).map_err(|_| wrong())?,
         _ => return Err(wrong()),
     };
     Ok(datum)
@@ -77,13 +77,13 @@ pub fn decode_value(value: &Value, data_type: &DataType) -> Result<Datum, String
 /// Errors: as [`decode_value`], with the row (from 0) in front.
 pub fn decode_column<'a>(
     values: impl IntoIterator<Item = &'a Value>,
-    data_type: &DataType,
+    field: &DataField,
 ) -> Result<ArrayRef, (usize, String)> {
     let values = values.into_iter().enumerate();
     let datums = values
-        .map(|(row, value)| decode_value(value, data_type).map_err(|message| (row, message)))
+        .map(|(row, value)| decode_value(value, &field.data_type).map_err(|message| (row, message)))
         .collect::<Result<Vec<_>, _>>()?;
-    array_of(&datums, data_type).map_err(|error: FormatError| (0, error.to_string()))
+    array_from_datums(field, &datums).map_err(|error: FormatError| (0, error.to_string()))
 }
 
 /// Pairs, or an object when keys are texts. `None`: neither.

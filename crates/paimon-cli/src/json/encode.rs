@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use arrow_array::RecordBatch;
 use paimon::format::FormatError;
-use paimon::format::types::{DataField, DataType, Datum, TypeKind, datum_at, datum_text};
+use paimon::format::types::{DataField, DataType, Datum, TypeKind};
 use serde_json::{Value, json};
 
 /// A value in the form of the [module](super).
@@ -32,7 +32,10 @@ pub fn encode_value(datum: &Datum, data_type: &DataType) -> Value {
             values.map(|(value, field)| encode_value(value, &field.data_type)).collect()
         }
         (Datum::Variant { value, metadata }, _) => json!({"value": hex(value), "metadata": hex(metadata)}),
-        _ => json!(datum_text(datum, data_type)),
+        // Milliseconds, whatever the precision says: files hold no more and no less.
+        (Datum::Time(_), _) => json!(datum.to_text(&DataType::not_null(TypeKind::Time(3)))),
+        (Datum::Timestamp { .. }, TypeKind::LocalZonedTimestamp(_)) => json!(datum.to_text(data_type) + "Z"),
+        _ => json!(datum.to_text(data_type)),
     }
 }
 
@@ -43,7 +46,7 @@ pub fn encode_batch(batch: &RecordBatch, fields: &[DataField]) -> Result<Vec<Vec
     let mut rows = vec![Vec::with_capacity(fields.len()); batch.num_rows()];
     for (column, field) in batch.columns().iter().zip(fields) {
         for (row, values) in rows.iter_mut().enumerate() {
-            let datum = datum_at(column, row, &field.data_type)?;
+            let datum = Datum::from_array(column, row)?;
             values.push(encode_value(&datum, &field.data_type));
         }
     }

@@ -14,8 +14,6 @@ use crate::error::{Error, Result};
 pub(crate) struct Part {
     /// Number of the partition, in order of first appearance.
     pub(crate) partition: usize,
-    /// Row of the batch that has the partition's values.
-    pub(crate) sample_row: usize,
     /// The bucket.
     pub(crate) bucket: i32,
     /// The rows.
@@ -55,15 +53,8 @@ pub(crate) fn split(
     batch: &RecordBatch,
     kinds: &Int8Array,
     partitions: &[usize],
-    first_rows: &[usize],
     buckets: &[i32],
 ) -> Result<Vec<Part>> {
-    let sample = |partition: usize| {
-        first_rows
-            .get(partition)
-            .copied()
-            .ok_or_else(|| Error::internal("a partition without a row"))
-    };
     let mut places: Vec<(usize, i32)> = partitions.iter().copied().zip(buckets.iter().copied()).collect();
     let mut distinct = places.clone();
     distinct.sort_unstable();
@@ -71,7 +62,6 @@ pub(crate) fn split(
     if let [(partition, bucket)] = distinct.as_slice() {
         return Ok(vec![Part {
             partition: *partition,
-            sample_row: sample(*partition)?,
             bucket: *bucket,
             rows: batch.clone(),
             kinds: kinds.clone(),
@@ -96,7 +86,6 @@ pub(crate) fn split(
             .clone();
         parts.push(Part {
             partition,
-            sample_row: sample(partition)?,
             bucket,
             rows: take_record_batch(batch, &rows)?,
             kinds,
@@ -128,7 +117,7 @@ mod tests {
         let (of_row, first_rows) = partitions(&[p], 5).unwrap();
         assert_eq!((of_row.as_slice(), first_rows.as_slice()), ([0, 1, 0, 0, 1].as_slice(), [0, 1].as_slice()));
 
-        let parts = split(&batch, &kinds, &of_row, &first_rows, &[0, 0, 1, 0, 0]).unwrap();
+        let parts = split(&batch, &kinds, &of_row, &[0, 0, 1, 0, 0]).unwrap();
         let seen: Vec<_> = parts
             .iter()
             .map(|part| {
@@ -144,9 +133,9 @@ mod tests {
 
     #[test]
     fn an_empty_batch_has_no_parts() {
-        let (of_row, first_rows) = partitions(&[], 0).unwrap();
+        let (of_row, _) = partitions(&[], 0).unwrap();
         let batch = RecordBatch::new_empty(Arc::new(Schema::empty()));
-        let parts = split(&batch, &Int8Array::from(Vec::<i8>::new()), &of_row, &first_rows, &[]).unwrap();
+        let parts = split(&batch, &Int8Array::from(Vec::<i8>::new()), &of_row, &[]).unwrap();
         assert!(parts.is_empty());
     }
 }
