@@ -37,6 +37,9 @@ pub enum CliError {
     /// A value could not be turned to or from text.
     #[error(transparent)]
     Format(#[from] paimon::format::FormatError),
+    /// A fault of this program.
+    #[error("internal error: {0}")]
+    Internal(String),
     /// Arrow refused a batch.
     #[error("{0}")]
     Arrow(#[from] arrow_schema::ArrowError),
@@ -46,6 +49,11 @@ impl CliError {
     /// Wrong arguments.
     pub(crate) fn usage(message: impl std::fmt::Display) -> Self {
         Self::Usage(message.to_string())
+    }
+
+    /// A fault of this program.
+    pub(crate) fn internal(message: impl std::fmt::Display) -> Self {
+        Self::Internal(message.to_string())
     }
 
     /// A failure of the output stream.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use futures::StreamExt;
+use paimon::format::predicate::Predicate;
 use paimon::{SchemaBuilder, Selection, Table, TableSchema, TimeTravel};
 
 use crate::args::OptionArgs;
@@ -133,7 +134,7 @@ async fn compact_once(session: &mut Session<'_>, table: &Table, full: bool) -> R
 
 async fn print_rows(session: &mut Session<'_>, table: &Table) -> Result<(), CliError> {
     let fields = &table.schema().fields;
-    let open = crate::condition::predicate("status IN ('placed', 'paid', 'packed', 'shipped')", fields)?;
+    let open = Predicate::parse("status IN ('placed', 'paid', 'packed', 'shipped')", fields)?;
     let builder = table.read_builder().filter(open);
     let plan = builder.new_scan().plan().await?;
     let mut batches = builder.new_read().stream(plan.splits)?;

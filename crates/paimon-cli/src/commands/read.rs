@@ -2,10 +2,10 @@
 
 use clap::{Args, ValueEnum};
 use futures::StreamExt;
+use paimon::format::predicate::Predicate;
 use paimon::format::types::DataField;
 
 use crate::args::{PartArgs, TableArgs, TravelArgs};
-use crate::condition;
 use crate::error::CliError;
 use crate::json::encode_batch;
 use crate::output::Rows;
@@ -57,7 +57,7 @@ impl Read {
             builder = builder.projection(columns)?;
         }
         if let Some(text) = &self.condition {
-            builder = builder.filter(condition::predicate(text, &table.schema().fields)?);
+            builder = builder.filter(Predicate::parse(text, &table.schema().fields)?);
         }
         if let Some(limit) = self.limit {
             builder = builder.limit(limit);

@@ -1,7 +1,7 @@
 //! `paimon write`.
 
 use clap::Args;
-use paimon::Table;
+use paimon::{Table, TableCommit, TableWrite};
 use serde_json::json;
 
 use crate::args::TableArgs;
@@ -47,7 +47,6 @@ pub(crate) struct Write {
 #[derive(Debug, Default)]
 struct Written {
     rows: usize,
-    commits: usize,
     snapshots: Vec<i64>,
     files: usize,
     bytes: u64,
@@ -77,9 +76,25 @@ impl Write {
             builder = builder.commit_user(user);
         }
         let mut writer = builder.new_write()?;
-        let commit = builder.new_commit()?;
-        let mut identifier = self.identifier.unwrap_or(1);
-        let mut written = Written::default();
+        let mut job = Job {
+            commit: builder.new_commit()?,
+            recovers: self.commit_user.is_some(),
+            identifier: self.identifier.unwrap_or(1),
+            written: Written::default(),
+        };
+        let result = self.write_batches(&mut writer, &mut job, input, progress).await;
+        // Everything is committed, or never will be.
+        writer.abort().await;
+        result.map(|()| job.written)
+    }
+
+    async fn write_batches(
+        &self,
+        writer: &mut TableWrite,
+        job: &mut Job,
+        input: input::Input,
+        progress: &Progress,
+    ) -> Result<(), CliError> {
         let mut since_commit = 0;
         for batch in input {
             let (batch, kinds) = batch?;
@@ -87,42 +102,52 @@ impl Write {
                 Some(kinds) => writer.write_with_kinds(&batch, kinds).await?,
                 None => writer.write(&batch).await?,
             }
-            written.rows += batch.num_rows();
+            job.written.rows += batch.num_rows();
             since_commit += batch.num_rows();
-            progress.message(format!("{} rows", written.rows));
+            progress.message(format!("{} rows", job.written.rows));
             if self.commit_every.is_some_and(|rows| since_commit >= rows) {
-                self.commit(&mut writer, &commit, identifier, &mut written).await?;
-                identifier += 1;
+                job.commit(writer).await?;
                 since_commit = 0;
             }
         }
         if since_commit > 0 {
-            self.commit(&mut writer, &commit, identifier, &mut written).await?;
+            job.commit(writer).await?;
         }
-        writer.close().await?;
-        Ok(written)
+        Ok(())
     }
+}
 
-    async fn commit(
-        &self,
-        writer: &mut paimon::TableWrite,
-        commit: &paimon::TableCommit,
-        identifier: i64,
-        written: &mut Written,
-    ) -> Result<(), CliError> {
+/// The commits of one run.
+struct Job {
+    commit: TableCommit,
+    /// The user named the commits: an earlier run may have made some of them.
+    recovers: bool,
+    identifier: i64,
+    written: Written,
+}
+
+impl Job {
+    async fn commit(&mut self, writer: &mut TableWrite) -> Result<(), CliError> {
         let messages = writer.prepare_commit(true).await?;
-        for file in messages.iter().flat_map(|message| &message.increment.data.new_files) {
-            written.files += 1;
-            written.bytes += u64::try_from(file.file_size).unwrap_or(0);
-        }
-        // A user who names the commit may be repeating it.
-        let snapshots = if self.commit_user.is_some() {
-            commit.filter_and_commit(vec![(identifier, messages)]).await?
+        let files = messages.iter().flat_map(|message| &message.increment.data.new_files);
+        let (count, bytes) = files.fold((0, 0), |(count, bytes), file| {
+            (count + 1, bytes + u64::try_from(file.file_size).unwrap_or(0))
+        });
+        let identifier = self.identifier;
+        self.identifier += 1;
+        let snapshots = if self.recovers {
+            self.commit.filter_and_commit(vec![(identifier, messages.clone())]).await?
         } else {
-            commit.commit(identifier, messages).await?
+            self.commit.commit(identifier, messages.clone()).await?
         };
-        written.commits += usize::from(!snapshots.is_empty());
-        written.snapshots.extend(snapshots);
+        if snapshots.is_empty() {
+            // The earlier run's files are in the table; these are not, and never will be.
+            self.commit.abort(&messages).await;
+        } else {
+            self.written.files += count;
+            self.written.bytes += bytes;
+            self.written.snapshots.extend(snapshots);
+        }
         Ok(())
     }
 }
@@ -131,7 +156,6 @@ fn report(session: &mut Session<'_>, written: &Written) -> Result<(), CliError> 
     if session.json {
         return session.console.json(&json!({
             "rows": written.rows,
-            "commits": written.commits,
             "snapshots": written.snapshots,
             "files": written.files,
             "bytes": written.bytes,

@@ -33,7 +33,10 @@ pub fn encode_value(datum: &Datum, data_type: &DataType) -> Value {
         }
         (Datum::Variant { value, metadata }, _) => json!({"value": hex(value), "metadata": hex(metadata)}),
         // Milliseconds, whatever the precision says: files hold no more and no less.
-        (Datum::Time(_), _) => json!(datum.to_text(&DataType::not_null(TypeKind::Time(3)))),
+        (Datum::Time(ms), _) => {
+            let (hours, minutes, seconds) = (ms / 3_600_000, ms / 60_000 % 60, ms / 1000 % 60);
+            json!(format!("{hours:02}:{minutes:02}:{seconds:02}.{:03}", ms % 1000))
+        }
         (Datum::Timestamp { .. }, TypeKind::LocalZonedTimestamp(_)) => json!(datum.to_text(data_type) + "Z"),
         _ => json!(datum.to_text(data_type)),
     }

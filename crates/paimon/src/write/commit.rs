@@ -54,20 +54,21 @@ impl TableCommit {
     }
 
     /// Recovery: commits those of the committables (identifier and messages) that this user had not committed before it died.
-    /// Returns how many that were.
+    /// Returns the ids of the snapshots.
     ///
     /// Errors: `NotFound` naming a file that is gone; as [`commit`](Self::commit), earlier committables stay committed.
-    pub async fn filter_and_commit(&self, committables: Vec<(i64, Vec<CommitMessage>)>) -> Result<usize> {
+    pub async fn filter_and_commit(&self, committables: Vec<(i64, Vec<CommitMessage>)>) -> Result<Vec<i64>> {
         let committables = committables.into_iter();
         let committables = committables.map(|(identifier, messages)| ManifestCommittable::new(identifier, messages));
         let rest = self.commit.filter_committed(committables.collect()).await?;
         for committable in &rest {
             self.check_files(&committable.messages).await?;
         }
+        let mut snapshots = Vec::new();
         for committable in &rest {
-            self.commit.commit(committable, AppendCheck::Check).await?;
+            snapshots.extend(self.commit.commit(committable, AppendCheck::Check).await?);
         }
-        Ok(rest.len())
+        Ok(snapshots)
     }
 
     /// Removes the files of messages that are not committed and never will be. Must not be called after an error of kind
