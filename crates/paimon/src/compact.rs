@@ -8,13 +8,12 @@ use futures::StreamExt;
 use paimon_format::ErrorKind;
 use paimon_format::meta::{CommitIncrement, CommitMessage, DataFileMeta};
 use paimon_format::options::Options;
-use paimon_lsm::pick::{PickReason, PickRule};
+use paimon_lsm::pick::PickReason;
 use paimon_manifest::TimeTravel;
 
 use crate::bucket::BucketStores;
 use crate::error::Result;
 use crate::levels::{BucketLevels, file_bytes};
-use crate::options::compact_settings;
 use crate::partition::Selection;
 use crate::table::Table;
 use crate::write::{TableCommit, certainly_not_committed};
@@ -41,7 +40,6 @@ pub struct CompactBuilder {
     dry_run: bool,
     jobs: usize,
     selection: Selection,
-    pick_rule: PickRule,
     progress: Option<Progress>,
 }
 
@@ -122,7 +120,6 @@ impl CompactBuilder {
             dry_run: false,
             jobs: DEFAULT_JOBS,
             selection: Selection::all(),
-            pick_rule: PickRule::default(),
             progress: None,
         }
     }
@@ -152,12 +149,6 @@ impl CompactBuilder {
     #[must_use]
     pub fn select(self, selection: Selection) -> Self {
         Self { selection, ..self }
-    }
-
-    /// Follows another version of the reference's picker.
-    #[must_use]
-    pub fn pick_rule(self, pick_rule: PickRule) -> Self {
-        Self { pick_rule, ..self }
     }
 
     /// Tells how many buckets are done, of how many.
@@ -206,7 +197,7 @@ impl CompactBuilder {
         let mut picked = Vec::new();
         let mut reports = Vec::new();
         for bucket in buckets {
-            let pick = table.explain_with(&bucket, self.full, self.pick_rule)?;
+            let pick = table.explain(&bucket, self.full)?;
             if let Some(unit) = pick.unit {
                 reports.push(BucketReport {
                     bucket: bucket.name().to_owned(),
@@ -230,7 +221,7 @@ impl CompactBuilder {
     }
 
     async fn compact(&self, table: &Table, picked: Vec<BucketLevels>, mut report: CompactReport) -> Result<CompactReport> {
-        let stores = BucketStores::new(table, compact_settings(table.options(), self.pick_rule)?)?;
+        let stores = BucketStores::new(table)?;
         let commit = TableCommit::new(table, &table.context().env().ids.uuid())?;
         let (done, all) = (AtomicUsize::new(0), picked.len());
         let tasks = picked.iter().map(|bucket| async {

@@ -7,12 +7,10 @@ use paimon_format::row::BinaryRow;
 use paimon_format::types::DataType;
 use paimon_lsm::compact::{CompactSettings, drop_delete};
 use paimon_lsm::levels::{LevelSortedRun, Levels};
-use paimon_lsm::pick::{CompactUnit, PickReason, PickRule};
+use paimon_lsm::pick::{CompactUnit, PickReason};
 use paimon_manifest::{ScanFilter, TimeTravel};
 
-use crate::bucket::BucketStores;
 use crate::error::Result;
-use crate::options::compact_settings;
 use crate::partition::{Partition, Selection};
 use paimon_manifest::BucketFiles;
 use crate::table::Table;
@@ -94,7 +92,7 @@ impl Table {
         };
         let fields = self.partition_fields();
         let selection = selection.resolve(&fields, &self.default_partition_name())?;
-        let num_levels = compact_settings(self.options(), PickRule::default())?.num_levels;
+        let num_levels = self.compact_settings()?.num_levels;
         let key_types: Arc<[DataType]> = self.key_types()?.into();
         let mut buckets = Vec::new();
         for files in self.files(&snapshot, ScanFilter::all()).await? {
@@ -132,12 +130,8 @@ impl Table {
     ///
     /// Errors: `Invalid` naming an option.
     pub fn explain(&self, bucket: &BucketLevels, full: bool) -> Result<BucketPick> {
-        self.explain_with(bucket, full, PickRule::default())
-    }
-
-    pub(crate) fn explain_with(&self, bucket: &BucketLevels, full: bool, rule: PickRule) -> Result<BucketPick> {
-        let settings = compact_settings(self.options(), rule)?;
-        let unit = BucketStores::pick(self, &settings, bucket, full)?;
+        let settings = self.compact_settings()?;
+        let unit = self.pick(&settings, bucket, full)?;
         let why = match &unit {
             Some(unit) => why(unit, bucket.runs(), &settings),
             None => why_not(bucket.runs(), full, &settings, bucket.levels.max_level()),

@@ -38,7 +38,6 @@ pub use write::{TableCommit, TableWrite, WriteBuilder};
 pub use paimon_format as format;
 pub use paimon_format::ErrorKind;
 pub use paimon_lsm as lsm;
-pub use paimon_lsm::pick::PickRule;
 pub use paimon_manifest as manifest;
 pub use paimon_manifest::{SchemaBuilder, Snapshot, TableSchema, TimeTravel};
 pub use paimon_merge as merge;

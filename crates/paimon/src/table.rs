@@ -2,18 +2,19 @@
 
 use std::sync::Arc;
 
-use paimon_format::kv::KvSchema;
+use paimon_format::kv::{KvFileSettings, KvSchema};
 use paimon_format::meta::{PathSettings, TablePaths};
 use paimon_format::options::{Options, TableUse, check_options};
 use paimon_format::storage::Storage;
 use paimon_format::types::{DataField, DataType};
+use paimon_lsm::compact::CompactSettings;
 use paimon_manifest::{SchemaBuilder, SchemaStore, Snapshot, SnapshotStore, SplitSettings, TableSchema, TimeTravel};
 use paimon_merge::engine::MergeEngine;
 
 use crate::compact::CompactBuilder;
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::options::{self, BucketMode, WriteSettings, compact_settings};
+use crate::options::{self, BucketMode, WriteSettings};
 use crate::read::ReadBuilder;
 use crate::write::WriteBuilder;
 
@@ -252,10 +253,22 @@ impl Table {
         {
             return Err(Error::invalid(format!("option 'rowkind.field' = '{name}': the table has no such column")));
         }
-        compact_settings(self.options(), paimon_lsm::pick::PickRule::default())?;
+        self.compact_settings()?;
         BucketMode::from_options(self.options())?;
-        self.kv_files_settings()?;
+        KvFileSettings::from_options(self.options())?.check(&self.schema().fields)?;
         Ok(())
+    }
+
+    /// When and how its buckets are compacted. Errors: `Invalid`, naming the option.
+    pub(crate) fn compact_settings(&self) -> Result<CompactSettings> {
+        Ok(CompactSettings::from_options(self.options(), false)?)
+    }
+
+    /// `partition.default-name`: how a null in a partition is written by people.
+    pub(crate) fn default_partition_name(&self) -> String {
+        self.options()
+            .string("partition.default-name")
+            .unwrap_or_else(|| "__DEFAULT_PARTITION__".to_owned())
     }
 
     /// The snapshot that a read without a wish of its own sees.

@@ -4,13 +4,11 @@
 //! here belongs to the facade or to crates that know no options.
 
 mod buckets;
-mod compaction;
 mod dynamic;
 mod travel;
 mod writing;
 
 pub use buckets::BucketMode;
-pub use compaction::compact_settings;
 pub use dynamic::table_options;
 pub(crate) use dynamic::with_dynamic_options;
 pub(crate) use travel::time_travel;

@@ -36,8 +36,3 @@ impl WriteSettings {
         })
     }
 }
-
-/// `target-file-size`, bytes: 128 MB for tables with a primary key.
-pub(super) fn target_file_size(options: &Options) -> Result<u64, FormatError> {
-    Ok(options.memory_size("target-file-size")?.unwrap_or(128 << 20))
-}

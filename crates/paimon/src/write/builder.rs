@@ -1,7 +1,5 @@
 //! How a table is written.
 
-use paimon_lsm::pick::PickRule;
-
 use crate::error::Result;
 use crate::options::WriteSettings;
 use crate::table::Table;
@@ -14,7 +12,6 @@ use crate::write::{TableCommit, TableWrite};
 pub struct WriteBuilder {
     table: Table,
     commit_user: String,
-    pick_rule: PickRule,
 }
 
 impl WriteBuilder {
@@ -24,7 +21,6 @@ impl WriteBuilder {
         let prefix = WriteSettings::from_options(table.options()).ok().and_then(|settings| settings.commit_user_prefix);
         Self {
             commit_user: prefix.map_or_else(|| uuid.clone(), |prefix| format!("{prefix}_{uuid}")),
-            pick_rule: PickRule::default(),
             table,
         }
     }
@@ -39,12 +35,6 @@ impl WriteBuilder {
         }
     }
 
-    /// Follows another version of the reference's picker.
-    #[must_use]
-    pub fn pick_rule(self, pick_rule: PickRule) -> Self {
-        Self { pick_rule, ..self }
-    }
-
     /// The name under which this job commits.
     pub fn user(&self) -> &str {
         &self.commit_user
@@ -52,7 +42,7 @@ impl WriteBuilder {
 
     /// A writer. Errors: `Unsupported` or `Invalid`, naming the option that forbids writing.
     pub fn new_write(&self) -> Result<TableWrite> {
-        TableWrite::new(self.table.clone(), self.pick_rule)
+        TableWrite::new(self.table.clone())
     }
 
     /// The committer. Errors: `Invalid`, naming the option.

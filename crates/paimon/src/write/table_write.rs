@@ -9,14 +9,13 @@ use paimon_format::bucket::BucketFunction;
 use paimon_format::meta::CommitMessage;
 use paimon_format::row::{BinaryRow, row_at};
 use paimon_format::types::{DataType, Datum, array_from_datums, arrow_schema};
-use paimon_lsm::pick::PickRule;
 use paimon_lsm::write::MergeTreeWriter;
 
 use crate::error::{Error, Result};
 use crate::options::{BucketMode, WriteSettings};
 use paimon_manifest::BucketFiles;
 use crate::table::Table;
-use crate::write::BucketWriters;
+use crate::bucket::BucketStores;
 use crate::write::route::{self, Part};
 use crate::write::rows::{Prepared, RowPreparation};
 
@@ -37,7 +36,7 @@ pub struct TableWrite {
     bucket_columns: Columns,
     function: BucketFunction,
     default_buckets: i32,
-    factory: BucketWriters,
+    stores: BucketStores,
     /// By the bytes of the partition's row and the bucket: commit messages come in the same order every time.
     writers: BTreeMap<(Vec<u8>, i32), BucketWriter>,
     /// Bucket counts of the partitions seen so far.
@@ -78,7 +77,7 @@ impl Columns {
 }
 
 impl TableWrite {
-    pub(crate) fn new(table: Table, pick_rule: PickRule) -> Result<Self> {
+    pub(crate) fn new(table: Table) -> Result<Self> {
         table.check_writable()?;
         let BucketMode::Fixed(default_buckets) = BucketMode::from_options(table.options())? else {
             return Err(Error::unsupported("writing a table without a fixed number of buckets (option 'bucket')"));
@@ -92,7 +91,7 @@ impl TableWrite {
             function: BucketFunction::from_options(table.options(), bucket_columns.types.clone())?,
             bucket_columns,
             default_buckets,
-            factory: BucketWriters::new(&table, pick_rule, settings.write_only)?,
+            stores: BucketStores::new(&table)?,
             settings,
             writers: BTreeMap::new(),
             bucket_counts: BTreeMap::new(),
@@ -239,7 +238,7 @@ impl TableWrite {
             Entry::Vacant(new) => {
                 let paths = self.table.paths().bucket(&partition, bucket)?;
                 let name = paths.directory().to_owned();
-                let writer = self.factory.open(&partition, bucket, files).map_err(|error| error.in_bucket(&name))?;
+                let writer = self.stores.writer(&partition, bucket, files).map_err(|error| error.in_bucket(&name))?;
                 Ok(new.insert(BucketWriter {
                     partition,
                     bucket,
