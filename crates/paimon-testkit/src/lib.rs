@@ -1,1 +1,7 @@
-//! Placeholder.
+//! Test support for the crates of this workspace and for those who build on them.
+//!
+//! | Module | What it gives |
+//! |---|---|
+//! | [`faulty`] | a storage that fails, loses answers or is slow, by plan or at random |
+
+pub mod faulty;

@@ -1,4 +1,24 @@
 //! Bytes by name: the [`Storage`] trait and its implementations.
+//!
+//! | Implementation | For |
+//! |---|---|
+//! | [`LocalStorage`] | a folder: hidden temporary file, sync, link; never overwrites a published name |
+//! | [`MemoryStorage`] | tests, scratch tables |
+//! | `object::ObjectStorage` (feature `object-store`) | S3 and compatible stores |
+//!
+//! [`UrlStorageFactory`] opens a root by path or URL. Own implementations run `testing::check_storage` (feature `test-util`).
+
+mod error;
+mod factory;
+mod local;
+mod memory;
+#[cfg(feature = "object-store")]
+pub mod object;
+mod path;
+#[cfg(feature = "aws")]
+mod s3;
+#[cfg(feature = "test-util")]
+pub mod testing;
 
 use std::fmt::Debug;
 use std::ops::Range;
@@ -7,46 +27,10 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use futures::stream::BoxStream;
 
-use crate::error::ErrorKind;
-
-/// Why a storage call failed. Always names the path.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum StorageError {
-    /// There is no such file.
-    #[error("{path}: no such file")]
-    NotFound {
-        /// Relative to the storage's root.
-        path: String,
-    },
-    /// The storage could not be reached or gave no clear answer: whether a write happened is unknown.
-    #[error("{path}: storage unavailable: {message}")]
-    Unavailable {
-        /// Relative to the storage's root.
-        path: String,
-        /// What the storage said.
-        message: String,
-    },
-    /// The storage refused the call, and will refuse it again (permissions, a name it cannot hold, a URL nobody configured).
-    #[error("{path}: refused by the storage: {message}")]
-    Refused {
-        /// Relative to the storage's root.
-        path: String,
-        /// What the storage said.
-        message: String,
-    },
-}
-
-impl StorageError {
-    /// The kind, by which callers branch.
-    pub fn kind(&self) -> ErrorKind {
-        match self {
-            Self::NotFound { .. } => ErrorKind::NotFound,
-            Self::Unavailable { .. } => ErrorKind::Unavailable,
-            Self::Refused { .. } => ErrorKind::Invalid,
-        }
-    }
-}
+pub use error::StorageError;
+pub use factory::{StorageFactory, UrlStorageFactory};
+pub use local::LocalStorage;
+pub use memory::MemoryStorage;
 
 /// A file found by [`Storage::list`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,13 +54,14 @@ pub struct FileStatus {
 pub trait Storage: Debug + Send + Sync + 'static {
     /// Byte ranges, end exclusive, in the order asked. A range beyond the end of the file is an error.
     ///
-    /// Errors: `NotFound`, `Unavailable`.
+    /// Errors: `NotFound`, `OutOfRange`, `Unavailable`, `Refused`.
     async fn read(&self, path: &str, ranges: &[Range<u64>]) -> Result<Vec<Bytes>, StorageError>;
 
-    /// The whole file. Errors: `NotFound`, `Unavailable`.
+    /// The whole file. Errors: `NotFound`, `Unavailable`, `Refused`.
     async fn read_all(&self, path: &str) -> Result<Bytes, StorageError>;
 
-    /// The size in bytes, or `None` when there is no such file.
+    /// The size in bytes, or `None` when there is no such file (a directory is none). `None` is a clear answer of the storage: a
+    /// refusal is an error, whatever it may hide.
     async fn size(&self, path: &str) -> Result<Option<u64>, StorageError>;
 
     /// Starts a new file; nothing is visible before [`StorageWriter::finish`]. Data files have unique names, so an existing
@@ -107,3 +92,6 @@ pub trait StorageWriter: Send {
     /// Gives up: nothing is left under the name.
     async fn abort(self: Box<Self>);
 }
+
+#[cfg(test)]
+mod tests;
