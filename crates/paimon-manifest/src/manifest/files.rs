@@ -93,11 +93,20 @@ impl ManifestFiles {
             .await
     }
 
-    /// The entries of several manifests, in their order; `scan.manifest.parallelism` of them are read at a time.
-    pub async fn read_manifests(&self, manifests: &[ManifestFileMeta]) -> Result<Vec<Vec<ManifestEntry>>> {
+    /// The entries of several manifests that `keep` wants, in the order of manifests and entries; `scan.manifest.parallelism`
+    /// manifests are read at a time.
+    pub async fn read_manifests(
+        &self,
+        manifests: &[ManifestFileMeta],
+        keep: impl Fn(&ManifestEntry) -> bool + Send + Sync,
+    ) -> Result<Vec<ManifestEntry>> {
+        let keep = &keep;
         futures::stream::iter(manifests.iter().map(|manifest| self.read_manifest(manifest)))
             .buffered(self.settings.read_parallelism)
-            .try_collect()
+            .try_fold(Vec::new(), |mut all, entries| async move {
+                all.extend(entries.into_iter().filter(keep));
+                Ok(all)
+            })
             .await
     }
 

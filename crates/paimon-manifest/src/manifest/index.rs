@@ -100,42 +100,59 @@ pub fn combine_index_entries(
     previous: Vec<IndexManifestEntry>,
     changes: &[IndexManifestEntry],
 ) -> Vec<IndexManifestEntry> {
-    #[derive(PartialEq, Eq, Hash)]
-    enum Key {
-        Bucket(BinaryRow, i32, String),
-        File(String),
+    let mut state = IndexState::default();
+    previous.into_iter().for_each(|entry| state.put(entry));
+    for change in changes.iter().filter(|change| change.kind == FileKind::Delete) {
+        state.remove(change);
     }
-    let key = |entry: &IndexManifestEntry| match entry.file.index_type.as_str() {
-        HASH_INDEX | DELETION_VECTORS_INDEX => {
-            Key::Bucket(entry.partition.clone(), entry.bucket, entry.file.index_type.clone())
+    for change in changes.iter().filter(|change| change.kind == FileKind::Add) {
+        state.put(change.clone());
+    }
+    state.entries.into_iter().flatten().collect()
+}
+
+/// What an index file replaces.
+#[derive(PartialEq, Eq, Hash)]
+enum IndexKey {
+    /// The file of this type in a bucket.
+    Bucket(BinaryRow, i32, String),
+    /// The file of this name.
+    File(String),
+}
+
+#[derive(Default)]
+struct IndexState {
+    entries: Vec<Option<IndexManifestEntry>>,
+    places: HashMap<IndexKey, usize>,
+}
+
+impl IndexState {
+    fn key(entry: &IndexManifestEntry) -> IndexKey {
+        match entry.file.index_type.as_str() {
+            HASH_INDEX | DELETION_VECTORS_INDEX => {
+                IndexKey::Bucket(entry.partition.clone(), entry.bucket, entry.file.index_type.clone())
+            }
+            _ => IndexKey::File(entry.file.file_name.clone()),
         }
-        _ => Key::File(entry.file.file_name.clone()),
-    };
-    let mut state: Vec<Option<IndexManifestEntry>> = Vec::new();
-    let mut places: HashMap<Key, usize> = HashMap::new();
-    let deleted = changes.iter().filter(|change| change.kind == FileKind::Delete);
-    let added = changes.iter().filter(|change| change.kind == FileKind::Add);
-    let mut put = |entry: IndexManifestEntry, state: &mut Vec<Option<IndexManifestEntry>>, places: &mut HashMap<Key, usize>| {
-        let place = *places.entry(key(&entry)).or_insert_with(|| {
-            state.push(None);
-            state.len() - 1
+    }
+
+    fn put(&mut self, entry: IndexManifestEntry) {
+        let entries = &mut self.entries;
+        let place = *self.places.entry(Self::key(&entry)).or_insert_with(|| {
+            entries.push(None);
+            entries.len() - 1
         });
-        if let Some(slot) = state.get_mut(place) {
+        if let Some(slot) = entries.get_mut(place) {
             *slot = Some(entry);
         }
-    };
-    for entry in previous {
-        put(entry, &mut state, &mut places);
     }
-    for change in deleted {
-        if let Some(slot) = places.remove(&key(change)).and_then(|place| state.get_mut(place)) {
+
+    fn remove(&mut self, entry: &IndexManifestEntry) {
+        let place = self.places.remove(&Self::key(entry));
+        if let Some(slot) = place.and_then(|place| self.entries.get_mut(place)) {
             *slot = None;
         }
     }
-    for change in added {
-        put(change.clone(), &mut state, &mut places);
-    }
-    state.into_iter().flatten().collect()
 }
 
 fn decode_range(value: Value<'_, '_, '_>) -> AvroResult<DeletionVectorRange> {

@@ -6,7 +6,7 @@ use paimon_format::row::BinaryRow;
 
 use super::entry::{FileIdentity, FileKind, ManifestEntry, merge_entries};
 use super::files::{CreatedFiles, ManifestFiles};
-use super::meta::{ManifestFileMeta, may_contain};
+use super::meta::ManifestFileMeta;
 use crate::error::Result;
 
 /// Merges manifests of a base: a full compaction when enough of them are small or hold removals, else a minor one. The result
@@ -48,21 +48,16 @@ async fn full_compaction(
         .filter(|manifest| manifest.num_deleted_files > 0)
         .cloned()
         .collect();
-    let mut deletes: Vec<ManifestEntry> = files.read_manifests(&with_deletes).await?.concat();
-    deletes.retain(|entry| entry.kind == FileKind::Delete);
+    let deletes = files
+        .read_manifests(&with_deletes, |entry| entry.kind == FileKind::Delete)
+        .await?;
     let deleted: HashSet<FileIdentity<'_>> = deletes.iter().map(ManifestEntry::identity).collect();
 
     let types = files.partition_types();
-    let partitions = deletes
-        .iter()
-        .map(|entry| &entry.partition)
-        .collect::<HashSet<&BinaryRow>>()
-        .into_iter()
-        .map(|partition| partition.to_datums(types))
-        .collect::<Result<Vec<_>, _>>()?;
+    let partitions: HashSet<&BinaryRow> = deletes.iter().map(|entry| &entry.partition).collect();
     let (mut merged, mut rest) = (Vec::new(), Vec::new());
     for manifest in input {
-        let affected = must_change(manifest) || may_contain(&manifest.partition_stats, &partitions, types)?;
+        let affected = must_change(manifest) || manifest.may_contain_partitions(partitions.iter().copied(), types)?;
         if affected { &mut rest } else { &mut merged }.push(manifest);
     }
     if rest.len() <= 1 {
@@ -121,7 +116,7 @@ async fn merge_candidates(
         merged.extend(candidates);
         return Ok(());
     }
-    let entries = files.read_manifests(&candidates).await?.concat();
+    let entries = files.read_manifests(&candidates, |_| true).await?;
     let entries: Vec<ManifestEntry> = merge_entries(&entries)?.into_iter().cloned().collect();
     merged.extend(files.write_manifests(&entries, created).await?);
     Ok(())

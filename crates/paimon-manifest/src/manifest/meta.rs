@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use paimon_format::meta::SimpleStats;
-use paimon_format::row::{BinaryRow, compare_datums};
+use paimon_format::row::BinaryRow;
 use paimon_format::types::{DataType, Datum};
 
 use super::avro::{AvroResult, Encoder, Value, required};
@@ -84,6 +84,34 @@ impl ManifestFileMeta {
             min_row_id,
             max_row_id,
         })
+    }
+
+    /// Whether one of the partitions may have entries in it, judged by the bounds of its partition columns.
+    ///
+    /// Errors: `Corrupt` when a partition is not of these types.
+    pub fn may_contain_partitions<'a>(
+        &self,
+        partitions: impl IntoIterator<Item = &'a BinaryRow>,
+        types: &[DataType],
+    ) -> Result<bool> {
+        let stats = &self.partition_stats;
+        if stats.min_values.arity() != types.len() || stats.max_values.arity() != types.len() {
+            return Ok(true);
+        }
+        let min_values = stats.min_values.to_datums(types)?;
+        let max_values = stats.max_values.to_datums(types)?;
+        let inside = |column: usize, value: &Datum| match (value, min_values.get(column), max_values.get(column)) {
+            (Datum::Null, ..) => stats.null_counts.get(column).copied().flatten() != Some(0),
+            (_, Some(Datum::Null) | None, _) | (_, _, Some(Datum::Null) | None) => true,
+            (value, Some(min), Some(max)) => min <= value && value <= max,
+        };
+        for partition in partitions {
+            let partition = partition.to_datums(types)?;
+            if partition.iter().enumerate().all(|(column, value)| inside(column, value)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Encodes a row of a manifest list.
@@ -168,8 +196,8 @@ fn partition_stats(partitions: &HashSet<BinaryRow>, types: &[DataType]) -> Resul
     for column in 0..types.len() {
         let values = || rows.iter().filter_map(|row| row.get(column));
         let known = || values().filter(|value| !matches!(value, Datum::Null));
-        min_values.push(known().min_by(|a, b| compare_datums(a, b)).cloned().unwrap_or(Datum::Null));
-        max_values.push(known().max_by(|a, b| compare_datums(a, b)).cloned().unwrap_or(Datum::Null));
+        min_values.push(known().min().cloned().unwrap_or(Datum::Null));
+        max_values.push(known().max().cloned().unwrap_or(Datum::Null));
         null_counts.push(Some((values().count() - known().count()) as i64));
     }
     Ok(SimpleStats {
@@ -177,23 +205,6 @@ fn partition_stats(partitions: &HashSet<BinaryRow>, types: &[DataType]) -> Resul
         max_values: BinaryRow::from_datums(&max_values, types)?,
         null_counts,
     })
-}
-
-/// Whether one of the partitions may have entries in a manifest with these bounds.
-pub(super) fn may_contain(stats: &SimpleStats, partitions: &[Vec<Datum>], types: &[DataType]) -> Result<bool> {
-    if stats.min_values.arity() != types.len() || stats.max_values.arity() != types.len() {
-        return Ok(true);
-    }
-    let min_values = stats.min_values.to_datums(types)?;
-    let max_values = stats.max_values.to_datums(types)?;
-    let inside = |column: usize, value: &Datum| match (value, min_values.get(column), max_values.get(column)) {
-        (Datum::Null, ..) => stats.null_counts.get(column).copied().flatten() != Some(0),
-        (_, Some(Datum::Null) | None, _) | (_, _, Some(Datum::Null) | None) => true,
-        (value, Some(min), Some(max)) => compare_datums(min, value).is_le() && compare_datums(value, max).is_le(),
-    };
-    Ok(partitions
-        .iter()
-        .any(|partition| partition.iter().enumerate().all(|(column, value)| inside(column, value))))
 }
 
 #[derive(Clone, Copy, Debug)]
