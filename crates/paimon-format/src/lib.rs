@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`types`] | Paimon's data types, single values, row kinds, and how they map to Arrow |
 //! | [`row`] | `BinaryRow` (manifests, bucket hash), Murmur hash, normalized keys |
+//! | [`bucket`] | which bucket a key belongs to |
 //! | [`meta`] | file metadata, commit messages, path names |
 //! | [`kv`] | batches of key-value records and the files that hold them |
 //! | [`storage`] | bytes by name: the [`storage::Storage`] trait and its local, object-store and memory implementations |
@@ -12,6 +13,7 @@
 //!
 //! Nothing here depends on another crate of the workspace.
 
+pub mod bucket;
 pub mod env;
 pub mod error;
 pub mod kv;

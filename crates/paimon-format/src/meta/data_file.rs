@@ -1,9 +1,11 @@
 //! `DataFileMeta`: what is known about a data file without opening it.
 
-use crate::row::BinaryRow;
+use serde::{Deserialize, Serialize};
+
+use crate::row::{BinaryRow, hex};
 
 /// Why a data file was written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum FileSource {
     /// Flushed by a writer (0 in manifests); changelog files too.
     Append,
@@ -11,10 +13,29 @@ pub enum FileSource {
     Compact,
 }
 
+impl FileSource {
+    /// From the byte of a manifest; `None` for anything but 0 and 1.
+    pub fn from_byte(byte: i8) -> Option<Self> {
+        match byte {
+            0 => Some(Self::Append),
+            1 => Some(Self::Compact),
+            _ => None,
+        }
+    }
+
+    /// The byte in manifests.
+    pub fn to_byte(self) -> i8 {
+        match self {
+            Self::Append => 0,
+            Self::Compact => 1,
+        }
+    }
+}
+
 /// Column statistics: one entry a covered column, in order.
 ///
 /// Source: `org.apache.paimon.stats.SimpleStats`.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct SimpleStats {
     /// Lower bounds; null: unknown, or no value that is not null.
     pub min_values: BinaryRow,
@@ -27,7 +48,7 @@ pub struct SimpleStats {
 /// A data file or changelog file as manifests describe it. Immutable; shared as `Arc<DataFileMeta>`.
 ///
 /// Source: `org.apache.paimon.io.PojoDataFileMeta`.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct DataFileMeta {
     /// Name only, no directory.
     pub file_name: String,
@@ -58,6 +79,7 @@ pub struct DataFileMeta {
     /// Rows of kind -U or -D; `None`: unknown (old files).
     pub delete_row_count: Option<i64>,
     /// A small file index, embedded.
+    #[serde(with = "hex::optional")]
     pub embedded_index: Option<Vec<u8>>,
     /// Why it was written; `None`: unknown (old files).
     pub file_source: Option<FileSource>,
@@ -71,9 +93,59 @@ pub struct DataFileMeta {
     pub write_cols: Option<Vec<String>>,
 }
 
+/// What makes a file the same file: a DELETE entry of a manifest takes away the ADD entry whose identity is equal.
+///
+/// Partition and bucket, which a manifest entry adds, are not in it. Source: `org.apache.paimon.manifest.FileEntry.Identifier`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct DataFileIdentity<'a> {
+    /// The level: an upgraded file is another one.
+    pub level: i32,
+    /// The name.
+    pub file_name: &'a str,
+    /// Sidecars, in order.
+    pub extra_files: &'a [String],
+    /// The embedded index.
+    pub embedded_index: Option<&'a [u8]>,
+    /// The full path, when it is not in its bucket's directory.
+    pub external_path: Option<&'a str>,
+}
+
 impl DataFileMeta {
     /// The same file on a higher level. Only the level changes.
     pub fn upgrade(&self, level: i32) -> Self {
         Self { level, ..self.clone() }
+    }
+
+    /// What makes it the same file.
+    pub fn identity(&self) -> DataFileIdentity<'_> {
+        DataFileIdentity {
+            level: self.level,
+            file_name: &self.file_name,
+            extra_files: &self.extra_files,
+            embedded_index: self.embedded_index.as_deref(),
+            external_path: self.external_path.as_deref(),
+        }
+    }
+
+    /// Whether an upgrade must count with retracts: an unknown count means yes.
+    ///
+    /// Source: `org.apache.paimon.mergetree.compact.MergeTreeCompactTask#upgrade`.
+    pub fn may_have_deletes(&self) -> bool {
+        self.delete_row_count.is_none_or(|count| count > 0)
+    }
+
+    /// Whether the planning of splits counts with retracts: an unknown count means no.
+    ///
+    /// Source: `org.apache.paimon.table.source.MergeTreeSplitGenerator`.
+    pub fn has_known_deletes(&self) -> bool {
+        self.delete_row_count.is_some_and(|count| count > 0)
+    }
+
+    /// Whether it is known that there are no retracts, so that rows can be read without merging: an unknown count means no, and the
+    /// reader falls back to merging.
+    ///
+    /// Source: `org.apache.paimon.operation.RawFileSplitRead`.
+    pub fn is_known_without_deletes(&self) -> bool {
+        self.delete_row_count == Some(0)
     }
 }

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::meta::DataFileMeta;
-use crate::row::BinaryRow;
+use crate::row::{BinaryRow, hex};
 
 /// Where one data file's deletion vector lies in an index file.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct DeletionVectorRange {
     /// The data file.
     pub data_file_name: String,
@@ -19,7 +21,7 @@ pub struct DeletionVectorRange {
 }
 
 /// Where a global index belongs: carried through unchanged.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct GlobalIndexMeta {
     /// First row.
     pub row_range_start: i64,
@@ -30,15 +32,17 @@ pub struct GlobalIndexMeta {
     /// Further indexed fields.
     pub extra_field_ids: Option<Vec<i32>>,
     /// Opaque.
+    #[serde(with = "hex::optional")]
     pub index_meta: Option<Vec<u8>>,
     /// Opaque; since 2.0.0.
+    #[serde(with = "hex::optional")]
     pub source_meta: Option<Vec<u8>>,
 }
 
 /// An index file: `HASH`, `DELETION_VECTORS`, or one that is carried through unchanged.
 ///
 /// Source: `org.apache.paimon.index.IndexFileMeta`.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct IndexFileMeta {
     /// `HASH`, `DELETION_VECTORS`, or another engine's.
     pub index_type: String,
@@ -59,7 +63,7 @@ pub struct IndexFileMeta {
 /// Files of one append: what a flush made.
 ///
 /// Source: `org.apache.paimon.io.DataIncrement`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DataIncrement {
     /// New data files.
     pub new_files: Vec<Arc<DataFileMeta>>,
@@ -76,7 +80,7 @@ pub struct DataIncrement {
 /// Files of one or more compactions.
 ///
 /// Source: `org.apache.paimon.io.CompactIncrement`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompactIncrement {
     /// Files merged or upgraded, as they were.
     pub compact_before: Vec<Arc<DataFileMeta>>,
@@ -91,7 +95,7 @@ pub struct CompactIncrement {
 }
 
 /// Both increments of one bucket.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommitIncrement {
     /// What flushes made.
     pub data: DataIncrement,
@@ -102,7 +106,7 @@ pub struct CommitIncrement {
 /// What one bucket's writer hands to the committer; serialises to Java's bytes.
 ///
 /// Source: `org.apache.paimon.table.sink.CommitMessageImpl`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommitMessage {
     /// The partition's values.
     pub partition: BinaryRow,

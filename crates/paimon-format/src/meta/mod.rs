@@ -1,12 +1,23 @@
 //! Metadata of files, and what a writer hands to a committer.
 
+mod commit_message;
 mod data_file;
 mod increment;
 mod interval;
+mod names;
+mod paths;
+mod records;
+mod text;
 
-pub use data_file::{DataFileMeta, FileSource, SimpleStats};
+pub use commit_message::COMMIT_MESSAGE_VERSION;
+pub use data_file::{DataFileIdentity, DataFileMeta, FileSource, SimpleStats};
 pub use increment::{
     CommitIncrement, CommitMessage, CompactIncrement, DataIncrement, DeletionVectorRange, GlobalIndexMeta,
     IndexFileMeta,
 };
 pub use interval::{SortedRunFiles, sections};
+pub use names::{DataFileNames, format_of_file};
+pub use paths::{BucketPaths, FileLocation, PathSettings, TablePaths};
+
+#[cfg(test)]
+mod tests;
