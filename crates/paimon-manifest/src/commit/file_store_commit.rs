@@ -87,7 +87,7 @@ impl FileStoreCommit {
         let manifests = ManifestFiles::new(
             Arc::clone(&storage),
             env.clone(),
-            schema.partition_types(),
+            schema.partition_fields(),
             ManifestSettings::from_options(&schema.options)?,
         );
         Ok(Self {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use paimon_format::meta::{DataFileMeta, FileSource, SimpleStats};
+use paimon_format::meta::{DataFileIdentity, DataFileMeta, FileSource, SimpleStats};
 use paimon_format::row::BinaryRow;
 
 use super::avro::{AvroError, AvroResult, Encoder, Value, required};
@@ -46,16 +46,8 @@ pub struct FileIdentity<'a> {
     pub partition: &'a BinaryRow,
     /// Bucket.
     pub bucket: i32,
-    /// Level.
-    pub level: i32,
-    /// Name.
-    pub file_name: &'a str,
-    /// Sidecars.
-    pub extra_files: &'a [String],
-    /// Embedded index.
-    pub embedded_index: Option<&'a [u8]>,
-    /// Full path outside the table.
-    pub external_path: Option<&'a str>,
+    /// The file.
+    pub file: DataFileIdentity<'a>,
 }
 
 impl ManifestEntry {
@@ -83,11 +75,7 @@ impl ManifestEntry {
         FileIdentity {
             partition: &self.partition,
             bucket: self.bucket,
-            level: self.file.level,
-            file_name: &self.file.file_name,
-            extra_files: &self.file.extra_files,
-            embedded_index: self.file.embedded_index.as_deref(),
-            external_path: self.file.external_path.as_deref(),
+            file: self.file.identity(),
         }
     }
 
@@ -275,11 +263,11 @@ fn decode_file(value: Value<'_, '_, '_>) -> AvroResult<DataFileMeta> {
 }
 
 fn decode_file_source(value: Value<'_, '_, '_>) -> AvroResult<FileSource> {
-    match value.int()? {
-        0 => Ok(FileSource::Append),
-        1 => Ok(FileSource::Compact),
-        other => Err(AvroError::new(format!("{other} is neither 0 (append) nor 1 (compact)"))),
-    }
+    let byte = value.int()?;
+    i8::try_from(byte)
+        .ok()
+        .and_then(FileSource::from_byte)
+        .ok_or_else(|| AvroError::new(format!("{byte} is neither 0 (append) nor 1 (compact)")))
 }
 
 fn encode_file(file: &DataFileMeta, row: &mut Encoder) {
@@ -298,12 +286,7 @@ fn encode_file(file: &DataFileMeta, row: &mut Encoder) {
     row.optional(file.creation_time_ms, Encoder::long);
     row.optional(file.delete_row_count, Encoder::long);
     row.optional(file.embedded_index.as_deref(), Encoder::bytes);
-    row.optional(file.file_source, |row, source| {
-        row.int(match source {
-            FileSource::Append => 0,
-            FileSource::Compact => 1,
-        });
-    });
+    row.optional(file.file_source, |row, source| row.int(i32::from(source.to_byte())));
     row.optional(file.value_stats_cols.as_deref(), encode_strings);
     row.optional(file.external_path.as_deref(), Encoder::string);
     row.optional(file.first_row_id, Encoder::long);

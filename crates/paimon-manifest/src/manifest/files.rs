@@ -8,7 +8,7 @@ use futures::{StreamExt, TryStreamExt};
 use paimon_format::ErrorKind;
 use paimon_format::env::Env;
 use paimon_format::storage::Storage;
-use paimon_format::types::DataType;
+use paimon_format::types::{DataField, DataType};
 
 use super::avro::{AvroResult, ContainerWriter, Encoder, Value, read_container};
 use super::entry::ManifestEntry;
@@ -28,6 +28,7 @@ const ROLL_CHECK_ENTRIES: usize = 1000;
 pub struct ManifestFiles {
     storage: Arc<dyn Storage>,
     env: Env,
+    partition_fields: Arc<[DataField]>,
     partition_types: Arc<[DataType]>,
     settings: ManifestSettings,
     names: Arc<FileNames>,
@@ -62,9 +63,10 @@ impl ManifestFiles {
     pub fn new(
         storage: Arc<dyn Storage>,
         env: Env,
-        partition_types: impl Into<Arc<[DataType]>>,
+        partition_fields: impl Into<Arc<[DataField]>>,
         settings: ManifestSettings,
     ) -> Self {
+        let partition_fields = partition_fields.into();
         let names = FileNames {
             uuid: env.ids.uuid(),
             manifests: AtomicU64::new(0),
@@ -74,7 +76,8 @@ impl ManifestFiles {
         Self {
             storage,
             env,
-            partition_types: partition_types.into(),
+            partition_types: partition_fields.iter().map(|field| field.data_type.clone()).collect(),
+            partition_fields,
             settings,
             names: Arc::new(names),
         }
@@ -98,16 +101,19 @@ impl ManifestFiles {
     pub async fn read_manifests(
         &self,
         manifests: &[ManifestFileMeta],
-        keep: impl Fn(&ManifestEntry) -> bool + Send + Sync,
+        mut keep: impl FnMut(&ManifestEntry) -> Result<bool>,
     ) -> Result<Vec<ManifestEntry>> {
-        let keep = &keep;
-        futures::stream::iter(manifests.iter().map(|manifest| self.read_manifest(manifest)))
-            .buffered(self.settings.read_parallelism)
-            .try_fold(Vec::new(), |mut all, entries| async move {
-                all.extend(entries.into_iter().filter(keep));
-                Ok(all)
-            })
-            .await
+        let mut read = futures::stream::iter(manifests.iter().map(|manifest| self.read_manifest(manifest)))
+            .buffered(self.settings.read_parallelism);
+        let mut kept = Vec::new();
+        while let Some(entries) = read.try_next().await? {
+            for entry in entries {
+                if keep(&entry)? {
+                    kept.push(entry);
+                }
+            }
+        }
+        Ok(kept)
     }
 
     /// The entries of an index manifest, in its order. Errors as [`read_list`](Self::read_list).
@@ -154,6 +160,11 @@ impl ManifestFiles {
     /// How manifests are written and merged.
     pub fn settings(&self) -> &ManifestSettings {
         &self.settings
+    }
+
+    /// The partition columns.
+    pub fn partition_fields(&self) -> &[DataField] {
+        &self.partition_fields
     }
 
     /// Types of the partition columns.

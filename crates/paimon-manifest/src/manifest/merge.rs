@@ -49,7 +49,7 @@ async fn full_compaction(
         .cloned()
         .collect();
     let deletes = files
-        .read_manifests(&with_deletes, |entry| entry.kind == FileKind::Delete)
+        .read_manifests(&with_deletes, |entry| Ok(entry.kind == FileKind::Delete))
         .await?;
     let deleted: HashSet<FileIdentity<'_>> = deletes.iter().map(ManifestEntry::identity).collect();
 
@@ -116,7 +116,7 @@ async fn merge_candidates(
         merged.extend(candidates);
         return Ok(());
     }
-    let entries = files.read_manifests(&candidates, |_| true).await?;
+    let entries = files.read_manifests(&candidates, |_| Ok(true)).await?;
     let entries: Vec<ManifestEntry> = merge_entries(&entries)?.into_iter().cloned().collect();
     merged.extend(files.write_manifests(&entries, created).await?);
     Ok(())

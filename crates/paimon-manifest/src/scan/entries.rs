@@ -15,13 +15,16 @@ pub async fn live_entries(
     manifests: &[ManifestFileMeta],
     filter: &ScanFilter,
 ) -> Result<Vec<ManifestEntry>> {
+    let mut pruner = filter.pruner(files.partition_fields());
     let mut needed = Vec::new();
     for manifest in manifests {
-        if filter.keeps_manifest(manifest, files.partition_types())? {
+        if pruner.keeps_manifest(manifest)? {
             needed.push(manifest.clone());
         }
     }
-    let mut entries = files.read_manifests(&needed, |entry| filter.keeps_entry(entry)).await?;
+    let mut entries = files
+        .read_manifests(&needed, |entry| pruner.keeps_entry(entry))
+        .await?;
     let deleted: HashSet<FileIdentity<'_>> = entries
         .iter()
         .filter(|entry| entry.kind == FileKind::Delete)

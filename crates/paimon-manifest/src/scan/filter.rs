@@ -1,12 +1,14 @@
 //! Which manifests and entries a scan needs.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+use paimon_format::predicate::Predicate;
 use paimon_format::row::BinaryRow;
-use paimon_format::types::DataType;
+use paimon_format::types::{DataField, DataType};
 
+use super::statistics::statistics_of;
 use crate::error::Result;
 use crate::manifest::{ManifestEntry, ManifestFileMeta};
 
@@ -51,6 +53,7 @@ impl Default for LevelRange {
 #[derive(Clone, Debug, Default)]
 pub struct ScanFilter {
     partitions: Option<Arc<HashSet<BinaryRow>>>,
+    partition_predicate: Option<Predicate>,
     buckets: Option<BTreeSet<i32>>,
     levels: LevelRange,
 }
@@ -68,6 +71,16 @@ impl ScanFilter {
         self
     }
 
+    /// Only entries of partitions that pass. The predicate tests partition columns alone.
+    #[must_use]
+    pub fn with_partition_predicate(mut self, predicate: Predicate) -> Self {
+        self.partition_predicate = Some(match self.partition_predicate.take() {
+            Some(before) => before.and(predicate),
+            None => predicate,
+        });
+        self
+    }
+
     /// Only entries of these buckets.
     #[must_use]
     pub fn with_buckets(mut self, buckets: impl IntoIterator<Item = i32>) -> Self {
@@ -82,32 +95,78 @@ impl ScanFilter {
         self
     }
 
+    /// Decides for a table with these partition columns.
+    pub(super) fn pruner<'a>(&'a self, partition_fields: &'a [DataField]) -> Pruner<'a> {
+        Pruner {
+            filter: self,
+            partition_types: partition_fields.iter().map(|field| field.data_type.clone()).collect(),
+            partition_fields,
+            decided: HashMap::new(),
+        }
+    }
+}
+
+/// A filter at work: it evaluates the predicate once a partition.
+pub(super) struct Pruner<'a> {
+    filter: &'a ScanFilter,
+    partition_fields: &'a [DataField],
+    partition_types: Vec<DataType>,
+    decided: HashMap<BinaryRow, bool>,
+}
+
+impl Pruner<'_> {
     /// Whether a manifest may have entries that are needed. Unknown bounds mean that it may.
-    pub(super) fn keeps_manifest(&self, manifest: &ManifestFileMeta, partition_types: &[DataType]) -> Result<bool> {
-        if let (Some(buckets), Some(min), Some(max)) = (&self.buckets, manifest.min_bucket, manifest.max_bucket)
+    pub(super) fn keeps_manifest(&self, manifest: &ManifestFileMeta) -> Result<bool> {
+        let filter = self.filter;
+        if let (Some(buckets), Some(min), Some(max)) = (&filter.buckets, manifest.min_bucket, manifest.max_bucket)
             && min <= max
             && buckets.range(min..=max).next().is_none()
         {
             return Ok(false);
         }
         if let (Some(min), Some(max)) = (manifest.min_level, manifest.max_level)
-            && !self.levels.meets(min, max)
+            && !filter.levels.meets(min, max)
         {
             return Ok(false);
         }
-        match &self.partitions {
-            Some(partitions) => manifest.may_contain_partitions(partitions.iter(), partition_types),
-            None => Ok(true),
+        if let Some(partitions) = &filter.partitions
+            && !manifest.may_contain_partitions(partitions.iter(), &self.partition_types)?
+        {
+            return Ok(false);
         }
+        let Some(predicate) = &filter.partition_predicate else {
+            return Ok(true);
+        };
+        let rows = manifest.num_added_files.saturating_add(manifest.num_deleted_files);
+        let statistics = statistics_of(&manifest.partition_stats, self.partition_fields.iter())?;
+        Ok(predicate.may_match(rows.max(0) as u64, &|name| statistics.get(name)))
     }
 
     /// Whether an entry is needed.
-    pub(super) fn keeps_entry(&self, entry: &ManifestEntry) -> bool {
-        self.buckets.as_ref().is_none_or(|buckets| buckets.contains(&entry.bucket))
-            && self.levels.contains(entry.file.level)
-            && self
+    pub(super) fn keeps_entry(&mut self, entry: &ManifestEntry) -> Result<bool> {
+        let filter = self.filter;
+        let wanted = filter.buckets.as_ref().is_none_or(|buckets| buckets.contains(&entry.bucket))
+            && filter.levels.contains(entry.file.level)
+            && filter
                 .partitions
                 .as_ref()
-                .is_none_or(|partitions| partitions.contains(&entry.partition))
+                .is_none_or(|partitions| partitions.contains(&entry.partition));
+        Ok(wanted && self.partition_passes(&entry.partition)?)
+    }
+
+    fn partition_passes(&mut self, partition: &BinaryRow) -> Result<bool> {
+        let Some(predicate) = &self.filter.partition_predicate else {
+            return Ok(true);
+        };
+        if let Some(passes) = self.decided.get(partition) {
+            return Ok(*passes);
+        }
+        let values = partition.to_datums(&self.partition_types)?;
+        let passes = predicate.evaluate_row(&|name| {
+            let position = self.partition_fields.iter().position(|field| field.name == name)?;
+            values.get(position)
+        })?;
+        self.decided.insert(partition.clone(), passes);
+        Ok(passes)
     }
 }

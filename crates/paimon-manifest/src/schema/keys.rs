@@ -2,7 +2,7 @@
 
 use paimon_format::kv::{KvSchema, SequenceOrder};
 use paimon_format::row::KeyComparator;
-use paimon_format::types::DataType;
+use paimon_format::types::{DataField, DataType};
 
 use super::builder::is_flat;
 use super::table_schema::TableSchema;
@@ -69,18 +69,26 @@ impl TableSchema {
         self.partition_keys.iter().filter_map(|key| self.position(key)).collect()
     }
 
+    /// The partition columns, in the order of the path.
+    pub fn partition_fields(&self) -> Vec<DataField> {
+        self.fields_at(&self.partition_positions())
+    }
+
     /// Types of the partition columns.
     pub fn partition_types(&self) -> Vec<DataType> {
         self.types(&self.partition_positions())
     }
 
-    /// Types of the columns at these positions.
-    pub fn types(&self, positions: &[usize]) -> Vec<DataType> {
+    /// The columns at these positions.
+    pub fn fields_at(&self, positions: &[usize]) -> Vec<DataField> {
         positions
             .iter()
-            .filter_map(|&position| self.fields.get(position))
-            .map(|field| field.data_type.clone())
+            .filter_map(|&position| self.fields.get(position).cloned())
             .collect()
+    }
+
+    fn types(&self, positions: &[usize]) -> Vec<DataType> {
+        self.fields_at(positions).into_iter().map(|field| field.data_type).collect()
     }
 
     /// Whether a key may move from one partition to another: the primary key does not hold all partition columns.

@@ -32,7 +32,7 @@ async fn read(storage: &Arc<dyn Storage>) -> Result<usize, (ErrorKind, String)> 
     let schema = SchemaStore::new(Arc::clone(storage)).latest().await.map_err(told)?.unwrap();
     let snapshots = SnapshotStore::new(Arc::clone(storage), env());
     let snapshot = snapshots.latest().await.map_err(told)?.unwrap();
-    let scan = FileStoreScan::new(Arc::clone(storage), env(), &schema).map_err(told)?;
+    let scan = FileStoreScan::new(Arc::clone(storage), env(), schema).map_err(told)?;
     Ok(scan.plan(&snapshot, ScanKind::All).await.map_err(told)?.buckets.len())
 }
 

@@ -108,7 +108,7 @@ async fn the_files_of_every_snapshot_are_those_that_java_lists() {
     for scenario in golden_scenarios() {
         let storage = golden(&scenario);
         let schema = SchemaStore::new(Arc::clone(&storage)).latest().await.unwrap().unwrap();
-        let scan = FileStoreScan::new(Arc::clone(&storage), env(), &schema).unwrap();
+        let scan = FileStoreScan::new(Arc::clone(&storage), env(), schema).unwrap();
         let snapshots = SnapshotStore::new(storage, env());
         let expected = golden_path(&scenario).join("../../../expected.json");
         let expected: Json = serde_json::from_slice(&std::fs::read(expected).unwrap()).unwrap();
@@ -144,7 +144,7 @@ async fn the_files_of_every_snapshot_are_those_that_java_lists() {
 }
 
 fn manifests(storage: Arc<dyn paimon_format::storage::Storage>, schema: &TableSchema) -> ManifestFiles {
-    ManifestFiles::new(storage, env(), schema.partition_types(), ManifestSettings::default())
+    ManifestFiles::new(storage, env(), schema.partition_fields(), ManifestSettings::default())
 }
 
 fn lists(snapshot: &Snapshot) -> Vec<(&str, Option<i64>)> {

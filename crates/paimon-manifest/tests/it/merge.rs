@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use paimon_format::options::Options;
 use paimon_format::storage::Storage;
+use paimon_format::types::DataField;
 use paimon_manifest::manifest::{
     CreatedFiles, FileKind, IndexManifestEntry, ManifestEntry, ManifestFileMeta, ManifestFiles, ManifestSettings,
     combine_index_entries, merge_entries, merge_manifests,
@@ -18,7 +19,7 @@ fn settings(options: &[(&str, &str)]) -> ManifestSettings {
 }
 
 fn manifests(storage: &Arc<dyn Storage>, options: &[(&str, &str)]) -> ManifestFiles {
-    ManifestFiles::new(Arc::clone(storage), env(), vec![int()], settings(options))
+    ManifestFiles::new(Arc::clone(storage), env(), vec![DataField::new(0, "p", int())], settings(options))
 }
 
 fn add(p: i32, name: &str) -> ManifestEntry {
@@ -144,7 +145,7 @@ async fn large_manifests_are_rolled() {
     let entries: Vec<ManifestEntry> = (0..3500).map(|i| add(i % 7, &format!("file-{i}"))).collect();
     let metas = files.write_manifests(&entries, &mut CreatedFiles::default()).await.unwrap();
     assert_eq!(shown(&metas), ["0: +1000 -0", "1: +1000 -0", "2: +1000 -0", "3: +500 -0"]);
-    let read = files.read_manifests(&metas, |_| true).await.unwrap();
+    let read = files.read_manifests(&metas, |_| Ok(true)).await.unwrap();
     assert_eq!(read, entries);
     for meta in &metas {
         let size = storage.size(&format!("manifest/{}", meta.file_name)).await.unwrap();

@@ -60,7 +60,7 @@ async fn manifests_that_cannot_matter_are_not_read() {
 async fn deltas_and_changelogs_are_planned_alone() {
     let storage = golden("changelog_input");
     let schema = SchemaStore::new(Arc::clone(&storage)).latest().await.unwrap().unwrap();
-    let scan = paimon_manifest::scan::FileStoreScan::new(Arc::clone(&storage), env(), &schema).unwrap();
+    let scan = paimon_manifest::scan::FileStoreScan::new(Arc::clone(&storage), env(), schema).unwrap();
     let snapshots = SnapshotStore::new(storage, env());
     let (mut all, mut changelogs) = (0, 0);
     for id in snapshots.list_ids().await.unwrap() {
@@ -87,7 +87,7 @@ async fn deletion_vectors_and_hash_indexes_belong_to_their_bucket() {
     for (scenario, deletions, hashes) in [("dv_lookup", true, false), ("dynamic_bucket", false, true)] {
         let storage = golden(scenario);
         let schema = SchemaStore::new(Arc::clone(&storage)).latest().await.unwrap().unwrap();
-        let scan = paimon_manifest::scan::FileStoreScan::new(Arc::clone(&storage), env(), &schema).unwrap();
+        let scan = paimon_manifest::scan::FileStoreScan::new(Arc::clone(&storage), env(), schema).unwrap();
         let snapshots = SnapshotStore::new(storage, env());
         let mut found = (false, false);
         for id in snapshots.list_ids().await.unwrap() {

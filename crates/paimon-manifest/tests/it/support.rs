@@ -103,7 +103,7 @@ impl TestTable {
     }
 
     pub(crate) fn scan(&self) -> FileStoreScan {
-        FileStoreScan::new(Arc::clone(&self.storage), self.env.clone(), &self.schema).unwrap()
+        FileStoreScan::new(Arc::clone(&self.storage), self.env.clone(), Arc::new(self.schema.clone())).unwrap()
     }
 
     /// The files of the latest snapshot, as `p=1 bucket=0 L0 name`.
