@@ -1,8 +1,14 @@
-//! Paimon's logical types.
+//! Paimon's logical types. `text` prints their SQL text, `parser` reads it, `json` is their form in schema files.
+
+mod json;
+mod parser;
+mod text;
+
+pub use text::MAX_LENGTH;
 
 /// A logical type with its nullability.
 ///
-/// Source: `org.apache.paimon.types.DataType`. Text and JSON form: `types::schema_json`.
+/// Source: `org.apache.paimon.types.DataType`. Text: its `Display` and `FromStr`. JSON: its serde form is that of schema files.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct DataType {
     /// What values it holds.

@@ -1,9 +1,19 @@
 //! Paimon's data types, single values and row kinds.
 
+mod arrow_map;
+mod cast;
+mod conform;
 mod data_type;
 mod datum;
 mod row_kind;
 
-pub use data_type::{DataField, DataType, TypeKind};
-pub use datum::Datum;
+pub(crate) use arrow_map::with_id;
+pub use arrow_map::{FIELD_ID_KEY, UTC, arrow_field, arrow_schema, data_fields};
+pub use cast::Cast;
+pub use conform::conform;
+pub use data_type::{DataField, DataType, MAX_LENGTH, TypeKind};
+pub(crate) use datum::canonical_nan;
+#[cfg(test)]
+pub(crate) use datum::tests as datum_tests;
+pub use datum::{Datum, array_from_datums};
 pub use row_kind::RowKind;

@@ -1,0 +1,58 @@
+//! Files in key order.
+
+use std::sync::Arc;
+
+use paimon_format::meta::DataFileMeta;
+
+/// Files in key order with disjoint key ranges: reading them one after another gives sorted, unique keys. Immutable.
+///
+/// Source: `org.apache.paimon.mergetree.SortedRun`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SortedRun {
+    files: Vec<Arc<DataFileMeta>>,
+    size: u64,
+}
+
+impl SortedRun {
+    /// From files that are in key order already, as an interval partition or another run gave them; not checked.
+    pub fn from_sorted(files: Vec<Arc<DataFileMeta>>) -> Self {
+        let size = files.iter().map(|file| file_bytes(file)).fold(0, u64::saturating_add);
+        Self { files, size }
+    }
+
+    /// A run of one file.
+    pub fn from_single(file: Arc<DataFileMeta>) -> Self {
+        Self::from_sorted(vec![file])
+    }
+
+    /// The files, in key order.
+    pub fn files(&self) -> &[Arc<DataFileMeta>] {
+        &self.files
+    }
+
+    /// Whether it has no file.
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+
+    /// The sum of the files' sizes, bytes.
+    pub fn total_size(&self) -> u64 {
+        self.size
+    }
+}
+
+/// A sorted run and its level, as the picker sees it. Level 0 has a run per file, every other level at most one.
+///
+/// Source: `org.apache.paimon.mergetree.LevelSortedRun`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LevelSortedRun {
+    /// Its level.
+    pub level: i32,
+    /// Its files.
+    pub run: SortedRun,
+}
+
+/// A file's size as a count of bytes; a negative size in a manifest counts as nothing.
+pub(super) fn file_bytes(file: &DataFileMeta) -> u64 {
+    u64::try_from(file.file_size).unwrap_or(0)
+}

@@ -1,0 +1,11 @@
+//! Conformance checks and stand-ins for tests (feature `test-util`).
+
+mod pick_replay;
+mod runs;
+mod strategy;
+
+pub use pick_replay::{PickAnswer, PickCase};
+pub use runs::{file, parse_runs, print_runs};
+#[cfg(test)]
+pub(crate) use strategy::apply;
+pub use strategy::check_strategy;

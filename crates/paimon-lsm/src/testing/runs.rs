@@ -1,0 +1,71 @@
+//! Trees in short notation: `0:10 0:10 3:100` is two level-0 runs of 10 bytes and a level-3 run of 100, newest first.
+
+use std::sync::Arc;
+
+use paimon_format::meta::{DataFileMeta, FileSource, SimpleStats};
+use paimon_format::row::BinaryRow;
+
+use crate::levels::{LevelSortedRun, SortedRun};
+
+/// A data file of which only name, level and size (bytes) matter.
+pub fn file(name: impl Into<String>, level: i32, size: i64) -> DataFileMeta {
+    DataFileMeta {
+        file_name: name.into(),
+        file_size: size,
+        row_count: 1,
+        min_key: BinaryRow::default(),
+        max_key: BinaryRow::default(),
+        key_stats: SimpleStats::default(),
+        value_stats: SimpleStats::default(),
+        min_sequence_number: 0,
+        max_sequence_number: 0,
+        schema_id: 0,
+        level,
+        extra_files: Vec::new(),
+        creation_time_ms: None,
+        delete_row_count: Some(0),
+        embedded_index: None,
+        file_source: Some(if level == 0 {
+            FileSource::Append
+        } else {
+            FileSource::Compact
+        }),
+        value_stats_cols: None,
+        external_path: None,
+        first_row_id: None,
+        write_cols: None,
+    }
+}
+
+/// Runs of one file each, from `level:size` words.
+///
+/// Errors: the first word that is not `level:size`.
+pub fn parse_runs(text: &str) -> Result<Vec<LevelSortedRun>, String> {
+    text.split_whitespace()
+        .enumerate()
+        .map(|(index, word)| {
+            let (level, size) = word
+                .split_once(':')
+                .and_then(|(level, size)| Some((level.parse().ok()?, size.parse().ok()?)))
+                .ok_or_else(|| format!("{word:?} is not level:size"))?;
+            Ok(run(index, level, size))
+        })
+        .collect()
+}
+
+/// One run of one file.
+pub(super) fn run(index: usize, level: i32, size: i64) -> LevelSortedRun {
+    LevelSortedRun {
+        level,
+        run: SortedRun::from_single(Arc::new(file(format!("run-{index}"), level, size))),
+    }
+}
+
+/// The notation that [`parse_runs`] reads.
+pub fn print_runs(runs: &[LevelSortedRun]) -> String {
+    let words: Vec<_> = runs
+        .iter()
+        .map(|run| format!("{}:{}", run.level, run.run.total_size()))
+        .collect();
+    words.join(" ")
+}

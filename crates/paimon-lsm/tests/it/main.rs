@@ -1,0 +1,3 @@
+//! Behaviour tests of the crate, one binary.
+
+mod pick_tables;
