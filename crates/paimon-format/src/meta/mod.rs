@@ -3,6 +3,7 @@
 mod commit_message;
 mod data_file;
 mod increment;
+mod interval;
 mod names;
 mod paths;
 mod records;
@@ -14,6 +15,7 @@ pub use increment::{
     CommitIncrement, CommitMessage, CompactIncrement, DataIncrement, DeletionVectorRange, GlobalIndexMeta,
     IndexFileMeta,
 };
+pub use interval::{SortedRunFiles, sections};
 pub use names::{DataFileNames, format_of_file};
 pub use paths::{BucketPaths, FileLocation, PathSettings, TablePaths};
 

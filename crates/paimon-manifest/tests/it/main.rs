@@ -1,0 +1,10 @@
+//! Behaviour of the crate, on tables that Java wrote and on tables of its own.
+
+mod bad_input;
+mod commit;
+mod golden;
+mod merge;
+mod schema;
+mod scan;
+mod snapshot;
+mod support;
