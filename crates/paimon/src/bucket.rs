@@ -4,13 +4,20 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use paimon_format::FormatError;
+use paimon_format::env::{Budget, Env};
 use paimon_format::kv::{KvFileSettings, KvFiles, KvSchema, PartitionValue, SchemaSource, TableKvFiles};
+use paimon_format::meta::DataFileMeta;
 use paimon_format::row::BinaryRow;
 use paimon_format::types::DataField;
+use paimon_lsm::compact::{MergeTreeCompactManager, MergeTreeCompactRewriter, RecordLevelExpire};
+use paimon_lsm::levels::{KeyOrder, Section};
+use paimon_lsm::read::MergeRead;
+use paimon_lsm::write::{MergeTreeWriter, WriteSettings, WriterState};
 use paimon_manifest::SchemaStore;
 use paimon_merge::engine::MergeEngine;
 
 use crate::error::Result;
+use crate::levels::BucketLevels;
 use crate::table::Table;
 
 /// What all buckets of one use of a table share.
@@ -18,7 +25,10 @@ use crate::table::Table;
 pub(crate) struct BucketStores {
     table: Table,
     schema: Arc<KvSchema>,
+    keys: KeyOrder,
     engine: Arc<dyn MergeEngine>,
+    settings: WriteSettings,
+    expire: Option<RecordLevelExpire>,
     files: Arc<KvFileSettings>,
     schemas: Arc<dyn SchemaSource>,
 }
@@ -26,27 +36,84 @@ pub(crate) struct BucketStores {
 impl BucketStores {
     /// Errors: `Unsupported`, `Invalid`, naming the option or column.
     pub(crate) fn new(table: &Table) -> Result<Self> {
+        let schema = Arc::new(table.schema().kv_schema()?);
+        let options = table.options();
         Ok(Self {
-            schema: table.kv_schema()?,
+            keys: KeyOrder::new(&schema)?,
             engine: table.merge_engine()?,
-            files: Arc::new(KvFileSettings::from_options(table.options())?),
+            settings: WriteSettings::from_options(options, false)?,
+            expire: RecordLevelExpire::from_options(options, &schema)?,
+            files: Arc::new(KvFileSettings::from_options(options)?),
             schemas: Arc::new(StoredSchemas(table.schemas().clone())),
+            schema,
             table: table.clone(),
         })
     }
 
-    /// The columns of records.
-    pub(crate) fn schema(&self) -> &Arc<KvSchema> {
-        &self.schema
+    /// How buckets are written and compacted.
+    pub(crate) fn settings(&self) -> &WriteSettings {
+        &self.settings
     }
 
-    /// The table's merge engine.
-    pub(crate) fn engine(&self) -> &Arc<dyn MergeEngine> {
-        &self.engine
+    /// Files in sections that do not overlap.
+    pub(crate) fn sections(&self, files: &[Arc<DataFileMeta>]) -> Result<Vec<Section>> {
+        Ok(self.keys.sections(files)?)
+    }
+
+    /// A writer that goes on where the bucket's files end.
+    pub(crate) fn writer(
+        &self,
+        partition: &BinaryRow,
+        bucket: i32,
+        files: Vec<Arc<DataFileMeta>>,
+        buffers: Budget,
+    ) -> Result<MergeTreeWriter> {
+        let builder = MergeTreeWriter::builder(Arc::clone(&self.schema), self.kv_files(partition, bucket)?)
+            .engine(Arc::clone(&self.engine))
+            .settings(self.settings.clone())
+            .env(self.env())
+            .memory(buffers)
+            .restore(WriterState::restored(files));
+        let builder = match &self.expire {
+            Some(expire) => builder.expire(expire.clone()),
+            None => builder,
+        };
+        Ok(builder.build()?)
+    }
+
+    /// What compacts a bucket.
+    pub(crate) fn compactor(&self, bucket: &BucketLevels) -> Result<MergeTreeCompactManager> {
+        let rewriter = MergeTreeCompactRewriter::new(
+            self.env(),
+            self.kv_files(bucket.partition.row(), bucket.bucket)?,
+            Arc::clone(&self.schema),
+            Arc::clone(&self.engine),
+            &self.settings.compact,
+            self.expire.clone(),
+        )?;
+        let settings = self.settings.compact.clone();
+        let last_full_ms = last_full_ms(bucket.levels(), &settings, &*self.env().clock);
+        Ok(MergeTreeCompactManager::new(
+            bucket.levels().clone(),
+            settings.strategy.strategy(last_full_ms),
+            settings,
+            Arc::new(rewriter),
+            self.env(),
+        ))
+    }
+
+    /// A merged or raw read of a bucket's files.
+    pub(crate) fn merge_read(&self, partition: &BinaryRow, bucket: i32) -> Result<MergeRead> {
+        let files = self.kv_files(partition, bucket)?;
+        Ok(MergeRead::new(self.env(), files, Arc::clone(&self.schema), Arc::clone(&self.engine)))
+    }
+
+    fn env(&self) -> Env {
+        self.table.context().env().clone()
     }
 
     /// The files of a bucket: one value a writer, as new files are named by it.
-    pub(crate) fn kv_files(&self, partition: &BinaryRow, bucket: i32) -> Result<Arc<dyn KvFiles>> {
+    fn kv_files(&self, partition: &BinaryRow, bucket: i32) -> Result<Arc<dyn KvFiles>> {
         let table = &self.table;
         let fields = table.partition_fields();
         let mut values = Vec::with_capacity(fields.len());

@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures::StreamExt;
 use paimon_format::ErrorKind;
-use paimon_format::meta::{CommitIncrement, CommitMessage, DataFileMeta};
+use paimon_format::meta::{CommitIncrement, CommitMessage, CompactIncrement, DataFileMeta};
 use paimon_format::options::Options;
+use paimon_lsm::compact::CompactResult;
 use paimon_lsm::pick::PickReason;
 use paimon_manifest::TimeTravel;
 
@@ -265,17 +266,28 @@ impl CompactBuilder {
     }
 
     async fn compact_bucket(&self, stores: &BucketStores, bucket: &BucketLevels) -> Result<CommitMessage> {
-        let compacted = stores.compact(bucket, self.full).await;
-        let compact = compacted.map_err(|error| error.in_bucket(bucket.name()))?;
+        let result = self.compact_files(stores, bucket).await;
+        let result = result.map_err(|error| error.in_bucket(bucket.name()))?;
         Ok(CommitMessage {
             partition: bucket.partition.row().clone(),
             bucket: bucket.bucket,
             total_buckets: Some(bucket.total_buckets),
             increment: CommitIncrement {
-                compact,
+                compact: CompactIncrement {
+                    compact_before: result.before,
+                    compact_after: result.after,
+                    changelog_files: result.changelog,
+                    ..CompactIncrement::default()
+                },
                 ..CommitIncrement::default()
             },
         })
+    }
+
+    async fn compact_files(&self, stores: &BucketStores, bucket: &BucketLevels) -> Result<CompactResult> {
+        let mut compactor = stores.compactor(bucket)?;
+        compactor.trigger_compaction(self.full)?;
+        Ok(compactor.result(true).await?.unwrap_or_default())
     }
 }
 

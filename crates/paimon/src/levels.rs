@@ -6,13 +6,13 @@ use paimon_format::meta::DataFileMeta;
 use paimon_format::row::BinaryRow;
 use paimon_format::types::DataType;
 use paimon_lsm::compact::{CompactSettings, drop_delete};
-use paimon_lsm::levels::{LevelSortedRun, Levels};
+use paimon_lsm::levels::{KeyOrder, LevelSortedRun, Levels};
 use paimon_lsm::pick::{CompactUnit, PickReason};
 use paimon_manifest::{ScanFilter, TimeTravel};
 
-use crate::error::Result;
+use crate::bucket::BucketStores;
+use crate::error::{Error, Result};
 use crate::partition::{Partition, Selection};
-use paimon_manifest::BucketFiles;
 use crate::table::Table;
 
 /// The sorted runs of one bucket in one snapshot.
@@ -92,49 +92,41 @@ impl Table {
         };
         let fields = self.partition_fields();
         let selection = selection.resolve(&fields, &self.default_partition_name())?;
-        let num_levels = self.compact_settings()?.num_levels;
+        let num_levels = CompactSettings::from_options(self.options(), false)?.num_levels;
+        let keys = KeyOrder::new(&self.schema().kv_schema()?)?;
         let key_types: Arc<[DataType]> = self.key_types()?.into();
         let mut buckets = Vec::new();
         for files in self.files(&snapshot, ScanFilter::all()).await? {
             let partition = Partition::new(files.partition.clone(), &fields)?;
             if selection.contains(&partition, files.bucket) {
-                buckets.push(self.bucket_levels(partition, files, snapshot.id, num_levels, &key_types)?);
+                let name = self.paths().bucket(&files.partition, files.bucket)?.directory().to_owned();
+                let levels = Levels::restore(keys.clone(), files.files, num_levels);
+                let levels = levels.map_err(|error| Error::from(error).in_bucket(&name))?;
+                buckets.push(BucketLevels {
+                    partition,
+                    bucket: files.bucket,
+                    total_buckets: files.total_buckets,
+                    snapshot: snapshot.id,
+                    runs: levels.level_sorted_runs(),
+                    levels,
+                    key_types: Arc::clone(&key_types),
+                    name,
+                });
             }
         }
         Ok(buckets)
-    }
-
-    fn bucket_levels(
-        &self,
-        partition: Partition,
-        files: BucketFiles,
-        snapshot: i64,
-        num_levels: i32,
-        key_types: &Arc<[DataType]>,
-    ) -> Result<BucketLevels> {
-        let name = self.paths().bucket(&files.partition, files.bucket)?.directory().to_owned();
-        let levels = Levels::restore(self.key_order()?, files.files, num_levels)?;
-        Ok(BucketLevels {
-            partition,
-            bucket: files.bucket,
-            total_buckets: files.total_buckets,
-            snapshot,
-            runs: levels.level_sorted_runs(),
-            levels,
-            key_types: Arc::clone(key_types),
-            name,
-        })
     }
 
     /// What a compaction of the bucket would do now: what the strategy picks, or a full compaction.
     ///
     /// Errors: `Invalid` naming an option.
     pub fn explain(&self, bucket: &BucketLevels, full: bool) -> Result<BucketPick> {
-        let settings = self.compact_settings()?;
-        let unit = self.pick(&settings, bucket, full)?;
+        let stores = BucketStores::new(self)?;
+        let settings = &stores.settings().compact;
+        let unit = stores.compactor(bucket)?.pick(full);
         let why = match &unit {
-            Some(unit) => why(unit, bucket.runs(), &settings),
-            None => why_not(bucket.runs(), full, &settings, bucket.levels.max_level()),
+            Some(unit) => why(unit, bucket.runs(), settings),
+            None => why_not(bucket.runs(), full, settings, bucket.levels.max_level()),
         };
         let drop_delete = unit.as_ref().is_some_and(|unit| {
             let highest = bucket.levels.non_empty_highest_level();

@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
-use paimon_format::kv::{KvFileSettings, KvSchema};
+use paimon_format::kv::KvFileSettings;
 use paimon_format::meta::{PathSettings, TablePaths};
 use paimon_format::options::{Options, TableUse, check_options};
 use paimon_format::storage::Storage;
 use paimon_format::types::{DataField, DataType};
-use paimon_lsm::compact::CompactSettings;
 use paimon_manifest::{SchemaBuilder, SchemaStore, Snapshot, SnapshotStore, SplitSettings, TableSchema, TimeTravel};
 use paimon_merge::engine::MergeEngine;
 
+use crate::bucket::BucketStores;
 use crate::compact::CompactBuilder;
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::options::{self, BucketMode, WriteSettings};
+use crate::options::{self, BucketMode, RowSettings};
 use crate::read::ReadBuilder;
 use crate::write::WriteBuilder;
 
@@ -223,11 +223,6 @@ impl Table {
         Ok(schema.types(&schema.trimmed_primary_key()?))
     }
 
-    /// The columns of records.
-    pub(crate) fn kv_schema(&self) -> Result<Arc<KvSchema>> {
-        Ok(Arc::new(self.schema().kv_schema()?))
-    }
-
     /// The merge engine that the options name. Errors: `Invalid`, `Unsupported`, naming the option.
     pub(crate) fn merge_engine(&self) -> Result<Arc<dyn MergeEngine>> {
         let schema = self.schema().kv_schema()?;
@@ -247,21 +242,16 @@ impl Table {
     pub(crate) fn check_writable(&self) -> Result<()> {
         check_options(self.options(), TableUse::Write)?;
         self.merge_engine()?;
-        let settings = WriteSettings::from_options(self.options())?;
+        let settings = RowSettings::from_options(self.options())?;
         if let Some(name) = &settings.row_kind_field
             && self.schema().field(name).is_none()
         {
             return Err(Error::invalid(format!("option 'rowkind.field' = '{name}': the table has no such column")));
         }
-        self.compact_settings()?;
+        BucketStores::new(self)?;
         BucketMode::from_options(self.options())?;
         KvFileSettings::from_options(self.options())?.check(&self.schema().fields)?;
         Ok(())
-    }
-
-    /// When and how its buckets are compacted. Errors: `Invalid`, naming the option.
-    pub(crate) fn compact_settings(&self) -> Result<CompactSettings> {
-        Ok(CompactSettings::from_options(self.options(), false)?)
     }
 
     /// `partition.default-name`: how a null in a partition is written by people.

@@ -12,4 +12,4 @@ pub use buckets::BucketMode;
 pub use dynamic::table_options;
 pub(crate) use dynamic::with_dynamic_options;
 pub(crate) use travel::time_travel;
-pub use writing::WriteSettings;
+pub use writing::RowSettings;

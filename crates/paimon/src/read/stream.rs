@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
-use arrow_select::filter::filter_record_batch;
+use arrow_array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions};
+use arrow_schema::{Schema, SchemaRef};
 use futures::channel::mpsc;
 use futures::stream::BoxStream;
 use futures::{SinkExt, StreamExt, stream};
-use paimon_format::kv::KvSchema;
+use paimon_format::predicate::Predicate;
 use paimon_format::types::arrow_schema;
+use paimon_lsm::LsmError;
+use paimon_lsm::read::RowFilter;
 
 use crate::bucket::BucketStores;
 use crate::error::{Error, Result};
@@ -30,16 +31,22 @@ pub struct TableRead {
     parallelism: usize,
 }
 
-/// How the rows of a split become those that the caller wants.
+/// What all splits of a read share.
 #[derive(Debug)]
-struct Shape {
+struct SplitReader {
     stores: BucketStores,
-    /// Columns that are read: those that come out, those that the filter tests, keys and sequence.
-    columns: Arc<KvSchema>,
-    /// Positions in `columns` of those that come out.
-    output: Vec<usize>,
+    filter: Option<Arc<dyn RowFilter>>,
+    /// Of the batches that come out.
     schema: SchemaRef,
     read: ReadBuilder,
+}
+
+/// A predicate as the merge tree's reader wants it.
+#[derive(Debug)]
+struct PredicateFilter {
+    predicate: Arc<Predicate>,
+    columns: Vec<usize>,
+    schema: SchemaRef,
 }
 
 impl TableRead {
@@ -67,58 +74,48 @@ impl TableRead {
     }
 
     /// The rows of these splits. Reading starts with the first poll; dropping the stream ends it. Memory is bounded: a split that is
-    /// read ahead holds two batches until they are wanted.
+    /// read ahead holds a batch or two until they are wanted.
     ///
     /// Errors (in the stream, which ends there): `NotFound` when the snapshot has expired meanwhile; `Corrupt`, `Unsupported` and
     /// `Unavailable`, naming the file.
     pub fn stream(&self, splits: Vec<Split>) -> Result<RowStream> {
-        let table = &self.read.table;
-        table.check_readable()?;
-        let shape = Arc::new(Shape::new(&self.read, self.schema()?)?);
+        self.read.table.check_readable()?;
+        let reader = Arc::new(SplitReader::new(&self.read, self.schema()?)?);
         let starts = stream::iter(splits).map(move |split| {
-            let shape = Arc::clone(&shape);
-            async move { shape.start(split) }
+            let reader = Arc::clone(&reader);
+            async move { reader.start(split) }
         });
-        let rows = starts.buffered(self.parallelism).flatten();
+        let rows = starts.buffered(self.parallelism).flatten().boxed();
         Ok(match self.read.limit {
-            Some(limit) => limited(rows.boxed(), limit),
-            None => rows.boxed(),
+            Some(limit) => limited(rows, limit),
+            None => rows,
         })
     }
 }
 
-impl Shape {
+impl SplitReader {
     fn new(read: &ReadBuilder, schema: SchemaRef) -> Result<Self> {
-        let stores = BucketStores::new(&read.table)?;
-        let all = stores.schema();
-        let mut wanted: Vec<usize> = read.columns.to_vec();
-        if let Some(filter) = &read.filter {
-            wanted.extend(filter.columns().into_iter().filter_map(|name| all.position(name)));
-        }
-        wanted.sort_unstable();
-        wanted.dedup();
-        let needed = stores.engine().needs(&wanted);
-        let columns = Arc::new(all.project(&needed)?);
-        let position = |field: &paimon_format::types::DataField| {
-            columns
-                .position(&field.name)
-                .ok_or_else(|| Error::internal(format!("column {} is not read", field.name)))
+        let filter = match &read.filter {
+            None => None,
+            Some(predicate) => {
+                predicate.check(&read.table.schema().fields)?;
+                Some(Arc::new(PredicateFilter::new(read, predicate)?) as Arc<dyn RowFilter>)
+            }
         };
         Ok(Self {
-            output: read.fields().iter().map(position).collect::<Result<_>>()?,
-            columns,
-            stores,
+            stores: BucketStores::new(&read.table)?,
+            filter,
             schema,
             read: read.clone(),
         })
     }
 
     /// Starts to read a split in the background.
-    fn start(self: Arc<Self>, split: Split) -> BoxStream<'static, Result<RecordBatch>> {
-        let (mut sender, receiver) = mpsc::channel(1);
+    fn start(self: Arc<Self>, split: Split) -> RowStream {
+        let (mut sender, receiver) = mpsc::channel(0);
         let runtime = Arc::clone(&self.read.table.context().env().runtime);
         runtime.spawn(Box::pin(async move {
-            let mut rows = match self.rows(&split) {
+            let mut rows = match self.rows(split) {
                 Ok(rows) => rows,
                 Err(error) => stream::iter([Err(error)]).boxed(),
             };
@@ -133,27 +130,56 @@ impl Shape {
         receiver.boxed()
     }
 
-    /// The merged rows of a split that pass the filter, in the shape that the caller wants.
-    fn rows(self: &Arc<Self>, split: &Split) -> Result<RowStream> {
-        let paths = self.read.table.paths().bucket(&split.partition, split.bucket)?;
-        let bucket = paths.directory().to_owned();
-        let rows = self.stores.merged_rows(split, &self.columns, self.read.filter.as_deref())?;
-        let shape = Arc::clone(self);
+    /// The rows of a split that the caller wants.
+    fn rows(self: &Arc<Self>, split: Split) -> Result<RowStream> {
+        let name = self.read.table.paths().bucket(&split.partition, split.bucket)?.directory().to_owned();
+        let mut read = self.stores.merge_read(&split.partition, split.bucket)?;
+        read = read.with_projection(self.read.columns.to_vec());
+        if let Some(filter) = &self.filter {
+            read = read.with_filter(Arc::clone(filter));
+        }
+        let rows = if split.raw_convertible {
+            read.raw(split.files)
+        } else {
+            read.merged(self.stores.sections(&split.files)?)
+        };
+        let schema = Arc::clone(&self.schema);
         let rows = rows.map(move |batch| {
-            let batch = batch.map_err(|error| Error::from(error).in_bucket(&bucket))?;
-            shape.finish(&batch)
+            let batch = batch.map_err(|error| Error::from(error).in_bucket(&name))?;
+            Ok(batch.columns.with_schema(Arc::clone(&schema))?)
         });
-        Ok(rows.filter(|batch| futures::future::ready(!matches!(batch, Ok(batch) if batch.num_rows() == 0))).boxed())
+        Ok(rows.boxed())
+    }
+}
+
+impl PredicateFilter {
+    fn new(read: &ReadBuilder, predicate: &Arc<Predicate>) -> Result<Self> {
+        let table = read.table.schema();
+        let columns: Vec<usize> = predicate.columns().into_iter().filter_map(|name| table.position(name)).collect();
+        let fields: Vec<_> = columns.iter().filter_map(|&column| table.fields.get(column)).cloned().collect();
+        Ok(Self {
+            predicate: Arc::clone(predicate),
+            columns,
+            schema: Arc::new(arrow_schema(&fields)?),
+        })
+    }
+}
+
+impl RowFilter for PredicateFilter {
+    fn columns(&self) -> &[usize] {
+        &self.columns
     }
 
-    /// The filter, then the projection.
-    fn finish(&self, batch: &RecordBatch) -> Result<RecordBatch> {
-        let batch = match &self.read.filter {
-            None => batch.clone(),
-            Some(filter) => filter_record_batch(batch, &filter.evaluate(batch)?)?,
-        };
-        let projected = batch.project(&self.output)?;
-        Ok(projected.with_schema(Arc::clone(&self.schema))?)
+    fn keep(&self, columns: &[ArrayRef]) -> Result<BooleanArray, LsmError> {
+        let rows = columns.first().map_or(0, |column| column.len());
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        // Names are the table's; types may be nullable in older files' columns.
+        let fields = self.schema.fields().iter().zip(columns);
+        let fields = fields.map(|(field, column)| field.as_ref().clone().with_data_type(column.data_type().clone()).with_nullable(true));
+        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        let batch = RecordBatch::try_new_with_options(schema, columns.to_vec(), &options)
+            .map_err(|error| LsmError::Internal(format!("columns of a filter: {error}")))?;
+        Ok(self.predicate.evaluate(&batch)?)
     }
 }
 

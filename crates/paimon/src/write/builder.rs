@@ -1,7 +1,7 @@
 //! How a table is written.
 
 use crate::error::Result;
-use crate::options::WriteSettings;
+use crate::options::RowSettings;
 use crate::table::Table;
 use crate::write::{TableCommit, TableWrite};
 
@@ -18,7 +18,7 @@ impl WriteBuilder {
     pub(crate) fn new(table: Table) -> Self {
         let uuid = table.context().env().ids.uuid();
         // An illegal option is refused by `new_write`.
-        let prefix = WriteSettings::from_options(table.options()).ok().and_then(|settings| settings.commit_user_prefix);
+        let prefix = RowSettings::from_options(table.options()).ok().and_then(|settings| settings.commit_user_prefix);
         Self {
             commit_user: prefix.map_or_else(|| uuid.clone(), |prefix| format!("{prefix}_{uuid}")),
             table,

@@ -12,7 +12,7 @@ use paimon_format::types::{DataType, Datum, array_from_datums, arrow_schema};
 use paimon_lsm::write::MergeTreeWriter;
 
 use crate::error::{Error, Result};
-use crate::options::{BucketMode, WriteSettings};
+use crate::options::{BucketMode, RowSettings};
 use paimon_manifest::BucketFiles;
 use crate::table::Table;
 use crate::bucket::BucketStores;
@@ -30,13 +30,14 @@ use crate::write::rows::{Prepared, RowPreparation};
 #[derive(Debug)]
 pub struct TableWrite {
     table: Table,
-    settings: WriteSettings,
     preparation: RowPreparation,
     partition_columns: Columns,
     bucket_columns: Columns,
     function: BucketFunction,
     default_buckets: i32,
     stores: BucketStores,
+    /// Memory for the buffers of all buckets.
+    buffers: Budget,
     /// By the bytes of the partition's row and the bucket: commit messages come in the same order every time.
     writers: BTreeMap<(Vec<u8>, i32), BucketWriter>,
     /// Bucket counts of the partitions seen so far.
@@ -82,7 +83,8 @@ impl TableWrite {
         let BucketMode::Fixed(default_buckets) = BucketMode::from_options(table.options())? else {
             return Err(Error::unsupported("writing a table without a fixed number of buckets (option 'bucket')"));
         };
-        let settings = WriteSettings::from_options(table.options())?;
+        let settings = RowSettings::from_options(table.options())?;
+        let stores = BucketStores::new(&table)?;
         let schema = table.schema();
         let bucket_columns = Columns::new(&table, schema.bucket_key()?);
         Ok(Self {
@@ -91,8 +93,8 @@ impl TableWrite {
             function: BucketFunction::from_options(table.options(), bucket_columns.types.clone())?,
             bucket_columns,
             default_buckets,
-            stores: BucketStores::new(&table)?,
-            settings,
+            buffers: Budget::new(stores.settings().write_buffer_bytes),
+            stores,
             writers: BTreeMap::new(),
             bucket_counts: BTreeMap::new(),
             table,
@@ -238,7 +240,7 @@ impl TableWrite {
             Entry::Vacant(new) => {
                 let paths = self.table.paths().bucket(&partition, bucket)?;
                 let name = paths.directory().to_owned();
-                let writer = self.stores.writer(&partition, bucket, files).map_err(|error| error.in_bucket(&name))?;
+                let writer = self.stores.writer(&partition, bucket, files, self.buffers.clone()).map_err(|error| error.in_bucket(&name))?;
                 Ok(new.insert(BucketWriter {
                     partition,
                     bucket,
@@ -293,7 +295,6 @@ impl TableWrite {
     ///
     /// Messages without files are left out. Their order is that of partition bytes and buckets.
     pub async fn prepare_commit(&mut self, wait_compaction: bool) -> Result<Vec<CommitMessage>> {
-        let wait = wait_compaction || self.settings.force_compact;
         let mut messages = Vec::with_capacity(self.writers.len());
         for writer in self.writers.values_mut() {
             let increment = writer.writer.prepare_commit(wait).await;
@@ -325,7 +326,7 @@ fn partition_of<'a>(partitions: &'a [BinaryRow], part: &Part) -> Result<&'a Bina
         .ok_or_else(|| Error::internal("a part without a partition"))
 }
 
-fn preparation(table: &Table, settings: &WriteSettings) -> Result<RowPreparation> {
+fn preparation(table: &Table, settings: &RowSettings) -> Result<RowPreparation> {
     let schema = table.schema();
     let mut defaults = Vec::with_capacity(schema.fields.len());
     for field in &schema.fields {
