@@ -8,8 +8,8 @@ pub(crate) mod text;
 
 use std::cmp::Ordering;
 
-pub use array::{array_from_datums, canonical_nan};
 pub(crate) use array::build_array;
+pub use array::{array_from_datums, canonical_nan};
 
 /// One owned value: partition values, key bounds, literals, and rows of the row-wise merge functions.
 ///
