@@ -11,9 +11,10 @@ use paimon_format::row::BinaryRow;
 use paimon_format::types::DataField;
 use paimon_lsm::compact::{MergeTreeCompactManager, MergeTreeCompactRewriter, RecordLevelExpire};
 use paimon_lsm::levels::{KeyOrder, Section};
+use paimon_lsm::pick::PickRule;
 use paimon_lsm::read::MergeRead;
-use paimon_lsm::write::{MergeTreeWriter, WriteSettings, WriterState};
-use paimon_manifest::SchemaStore;
+use paimon_lsm::write::{MergeTreeWriter, WriteSettings};
+use paimon_manifest::schema::SchemaStore;
 use paimon_merge::engine::MergeEngine;
 
 use crate::error::Result;
@@ -50,6 +51,12 @@ impl BucketStores {
         })
     }
 
+    /// Follows another version of the reference's picker.
+    pub(crate) fn with_pick_rule(mut self, rule: PickRule) -> Self {
+        self.settings.compact.strategy.universal.rule = rule;
+        self
+    }
+
     /// How buckets are written and compacted.
     pub(crate) fn settings(&self) -> &WriteSettings {
         &self.settings
@@ -72,8 +79,8 @@ impl BucketStores {
             .engine(Arc::clone(&self.engine))
             .settings(self.settings.clone())
             .env(self.env())
-            .memory(buffers)
-            .restore(WriterState::restored(files));
+            .buffer_budget(buffers)
+            .restore(files);
         let builder = match &self.expire {
             Some(expire) => builder.expire(expire.clone()),
             None => builder,
@@ -113,7 +120,7 @@ impl BucketStores {
     }
 
     /// The files of a bucket: one value a writer, as new files are named by it.
-    fn kv_files(&self, partition: &BinaryRow, bucket: i32) -> Result<Arc<dyn KvFiles>> {
+    pub(crate) fn kv_files(&self, partition: &BinaryRow, bucket: i32) -> Result<Arc<dyn KvFiles>> {
         let table = &self.table;
         let fields = table.partition_fields();
         let mut values = Vec::with_capacity(fields.len());

@@ -5,7 +5,7 @@ use std::fmt;
 use async_trait::async_trait;
 use futures::TryStreamExt;
 use paimon_format::options::Options;
-use paimon_manifest::{SchemaBuilder, SchemaStore};
+use paimon_manifest::schema::{SchemaBuilder, SchemaStore};
 
 use crate::context::Context;
 use crate::error::{Error, Result};

@@ -10,7 +10,7 @@ use paimon_format::meta::{CommitIncrement, CommitMessage, CompactIncrement, Data
 use paimon_format::options::Options;
 use paimon_lsm::compact::CompactResult;
 use paimon_lsm::pick::PickReason;
-use paimon_manifest::TimeTravel;
+use paimon_manifest::snapshot::TimeTravel;
 
 use crate::bucket::BucketStores;
 use crate::error::Result;

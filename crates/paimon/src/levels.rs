@@ -8,7 +8,8 @@ use paimon_format::types::DataType;
 use paimon_lsm::compact::{CompactSettings, drop_delete};
 use paimon_lsm::levels::{KeyOrder, LevelSortedRun, Levels};
 use paimon_lsm::pick::{CompactUnit, PickReason};
-use paimon_manifest::{ScanFilter, TimeTravel};
+use paimon_manifest::scan::ScanFilter;
+use paimon_manifest::snapshot::TimeTravel;
 
 use crate::bucket::BucketStores;
 use crate::error::{Error, Result};

@@ -31,7 +31,7 @@ pub use context::Context;
 pub use error::{Error, Result};
 pub use levels::{BucketLevels, BucketPick};
 pub use partition::{Partition, Selection};
-pub use read::{Plan, ReadBuilder, RowStream, Split, TableRead, TableScan};
+pub use read::{Plan, ReadBuilder, RowStream, TableRead, TableScan, split_from_bytes, split_to_bytes};
 pub use table::Table;
 pub use write::{TableCommit, TableWrite, WriteBuilder};
 
@@ -39,7 +39,9 @@ pub use paimon_format as format;
 pub use paimon_format::ErrorKind;
 pub use paimon_lsm as lsm;
 pub use paimon_manifest as manifest;
-pub use paimon_manifest::{SchemaBuilder, Snapshot, TableSchema, TimeTravel};
+pub use paimon_manifest::scan::DataSplit;
+pub use paimon_manifest::schema::{SchemaBuilder, TableSchema};
+pub use paimon_manifest::snapshot::{Snapshot, TimeTravel};
 pub use paimon_merge as merge;
 pub use paimon_merge::engine::Registry;
 

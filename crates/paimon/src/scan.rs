@@ -4,7 +4,9 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use paimon_format::row::BinaryRow;
-use paimon_manifest::{BucketFiles, FileStoreScan, ManifestError, ScanFilter, ScanKind, Snapshot};
+use paimon_manifest::ManifestError;
+use paimon_manifest::scan::{BucketFiles, FileStoreScan, ScanFilter, ScanKind};
+use paimon_manifest::snapshot::Snapshot;
 
 use crate::error::Result;
 use crate::table::Table;
@@ -26,7 +28,7 @@ impl Table {
     /// Errors: `NotFound` when the snapshot has expired; `Corrupt` when it names a file twice.
     pub(crate) async fn files(&self, snapshot: &Snapshot, filter: ScanFilter) -> Result<Vec<BucketFiles>> {
         let env = self.context().env().clone();
-        let scan = FileStoreScan::new(Arc::clone(self.storage()), env, self.schema())?;
+        let scan = FileStoreScan::new(Arc::clone(self.storage()), env, Arc::clone(self.schema()))?;
         let mut buckets = scan.with_filter(filter).plan(snapshot, ScanKind::All).await?.buckets;
         buckets.sort_by(|a, b| (a.partition.as_bytes(), a.bucket).cmp(&(b.partition.as_bytes(), b.bucket)));
         for bucket in &buckets {

@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
-use paimon_format::kv::KvFileSettings;
+use paimon_format::kv::{KvFileSettings, KvFiles};
 use paimon_format::meta::{PathSettings, TablePaths};
 use paimon_format::options::{Options, TableUse, check_options};
+use paimon_format::row::BinaryRow;
 use paimon_format::storage::Storage;
 use paimon_format::types::{DataField, DataType};
-use paimon_manifest::{SchemaBuilder, SchemaStore, Snapshot, SnapshotStore, SplitSettings, TableSchema, TimeTravel};
+use paimon_manifest::scan::SplitSettings;
+use paimon_manifest::schema::{SchemaBuilder, SchemaStore, TableSchema};
+use paimon_manifest::snapshot::{Snapshot, SnapshotStore, TimeTravel};
 use paimon_merge::engine::MergeEngine;
 
 use crate::bucket::BucketStores;
@@ -205,6 +208,13 @@ impl Table {
     /// Starts a compaction.
     pub fn compact_builder(&self) -> CompactBuilder {
         CompactBuilder::new(self.clone())
+    }
+
+    /// The files of a bucket, to read or make them one by one; new ones are named by this value.
+    ///
+    /// Errors: `Unsupported` or `Invalid`, naming the option or column; `Corrupt` when the row is no partition of the table.
+    pub fn kv_files(&self, partition: &BinaryRow, bucket: i32) -> Result<Arc<dyn KvFiles>> {
+        BucketStores::new(self)?.kv_files(partition, bucket)
     }
 
     /// Where its files lie.

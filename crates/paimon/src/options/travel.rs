@@ -2,7 +2,7 @@
 
 use paimon_format::FormatError;
 use paimon_format::options::Options;
-use paimon_manifest::TimeTravel;
+use paimon_manifest::snapshot::TimeTravel;
 
 /// From `scan.snapshot-id`, `scan.tag-name`, `scan.timestamp-millis`, `scan.version`.
 ///

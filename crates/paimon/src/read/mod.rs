@@ -2,11 +2,10 @@
 
 mod builder;
 mod plan;
-mod prune;
 mod split;
 mod stream;
 
 pub use builder::ReadBuilder;
 pub use plan::{Plan, TableScan};
-pub use split::Split;
+pub use split::{split_from_bytes, split_to_bytes};
 pub use stream::{RowStream, TableRead};

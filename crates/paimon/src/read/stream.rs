@@ -11,10 +11,11 @@ use paimon_format::predicate::Predicate;
 use paimon_format::types::arrow_schema;
 use paimon_lsm::LsmError;
 use paimon_lsm::read::RowFilter;
+use paimon_manifest::scan::DataSplit;
 
 use crate::bucket::BucketStores;
 use crate::error::{Error, Result};
-use crate::read::{ReadBuilder, Split};
+use crate::read::ReadBuilder;
 
 /// Batches in the order of splits and, within a split, of keys.
 pub type RowStream = BoxStream<'static, Result<RecordBatch>>;
@@ -78,7 +79,7 @@ impl TableRead {
     ///
     /// Errors (in the stream, which ends there): `NotFound` when the snapshot has expired meanwhile; `Corrupt`, `Unsupported` and
     /// `Unavailable`, naming the file.
-    pub fn stream(&self, splits: Vec<Split>) -> Result<RowStream> {
+    pub fn stream(&self, splits: Vec<DataSplit>) -> Result<RowStream> {
         self.read.table.check_readable()?;
         let reader = Arc::new(SplitReader::new(&self.read, self.schema()?)?);
         let starts = stream::iter(splits).map(move |split| {
@@ -111,7 +112,7 @@ impl SplitReader {
     }
 
     /// Starts to read a split in the background.
-    fn start(self: Arc<Self>, split: Split) -> RowStream {
+    fn start(self: Arc<Self>, split: DataSplit) -> RowStream {
         let (mut sender, receiver) = mpsc::channel(0);
         let runtime = Arc::clone(&self.read.table.context().env().runtime);
         runtime.spawn(Box::pin(async move {
@@ -131,7 +132,7 @@ impl SplitReader {
     }
 
     /// The rows of a split that the caller wants.
-    fn rows(self: &Arc<Self>, split: Split) -> Result<RowStream> {
+    fn rows(self: &Arc<Self>, split: DataSplit) -> Result<RowStream> {
         let name = self.read.table.paths().bucket(&split.partition, split.bucket)?.directory().to_owned();
         let mut read = self.stores.merge_read(&split.partition, split.bucket)?;
         read = read.with_projection(self.read.columns.to_vec());

@@ -1,5 +1,7 @@
 //! How a table is written.
 
+use paimon_lsm::pick::PickRule;
+
 use crate::error::Result;
 use crate::options::RowSettings;
 use crate::table::Table;
@@ -12,6 +14,7 @@ use crate::write::{TableCommit, TableWrite};
 pub struct WriteBuilder {
     table: Table,
     commit_user: String,
+    pick_rule: Option<PickRule>,
 }
 
 impl WriteBuilder {
@@ -21,6 +24,7 @@ impl WriteBuilder {
         let prefix = RowSettings::from_options(table.options()).ok().and_then(|settings| settings.commit_user_prefix);
         Self {
             commit_user: prefix.map_or_else(|| uuid.clone(), |prefix| format!("{prefix}_{uuid}")),
+            pick_rule: None,
             table,
         }
     }
@@ -35,6 +39,15 @@ impl WriteBuilder {
         }
     }
 
+    /// Follows another version of the reference's picker than the option `compaction.pick-rule` says.
+    #[must_use]
+    pub fn pick_rule(self, rule: PickRule) -> Self {
+        Self {
+            pick_rule: Some(rule),
+            ..self
+        }
+    }
+
     /// The name under which this job commits.
     pub fn user(&self) -> &str {
         &self.commit_user
@@ -42,7 +55,7 @@ impl WriteBuilder {
 
     /// A writer. Errors: `Unsupported` or `Invalid`, naming the option that forbids writing.
     pub fn new_write(&self) -> Result<TableWrite> {
-        TableWrite::new(self.table.clone())
+        TableWrite::new(self.table.clone(), self.pick_rule)
     }
 
     /// The committer. Errors: `Invalid`, naming the option.

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use paimon_format::ErrorKind;
 use paimon_format::meta::{CommitMessage, FileLocation};
-use paimon_manifest::{AppendCheck, FileStoreCommit, ManifestCommittable};
+use paimon_manifest::commit::{AppendCheck, FileStoreCommit, ManifestCommittable};
 
 use crate::error::{Error, Result};
 use crate::table::Table;

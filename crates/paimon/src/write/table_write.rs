@@ -8,12 +8,13 @@ use arrow_array::{ArrayRef, Int8Array, RecordBatch};
 use paimon_format::bucket::BucketFunction;
 use paimon_format::meta::CommitMessage;
 use paimon_format::row::{BinaryRow, row_at};
-use paimon_format::types::{DataType, Datum, array_from_datums, arrow_schema};
-use paimon_lsm::write::MergeTreeWriter;
+use paimon_format::types::{DataType, Datum, RowKind, array_from_datums, arrow_schema};
+use paimon_lsm::pick::PickRule;
+use paimon_lsm::write::{MergeTreeWriter, WaitCompaction};
+use paimon_manifest::scan::BucketFiles;
 
 use crate::error::{Error, Result};
 use crate::options::{BucketMode, RowSettings};
-use paimon_manifest::BucketFiles;
 use crate::table::Table;
 use crate::bucket::BucketStores;
 use crate::write::route::{self, Part};
@@ -22,8 +23,8 @@ use crate::write::rows::{Prepared, RowPreparation};
 /// Writes rows into the buckets of a table. One task owns it; two of them may write to one table, but not to one bucket unless
 /// both are `write-only`.
 ///
-/// It owns the writers of all buckets and is their memory policy: when the buffers of all together exceed `write-buffer-size`,
-/// the largest is flushed to a level-0 file. Rows are visible once the messages of [`prepare_commit`](Self::prepare_commit) are
+/// It owns the writers of all buckets and is their memory policy: when the buffers of all together come near
+/// `write-buffer-size`, the largest go to disk. Rows are visible once the messages of [`prepare_commit`](Self::prepare_commit) are
 /// committed. After an error it must be given up: [`abort`](Self::abort) removes what it wrote.
 ///
 /// Source: `org.apache.paimon.table.sink.TableWriteImpl`, `org.apache.paimon.operation.AbstractFileStoreWrite`.
@@ -78,13 +79,16 @@ impl Columns {
 }
 
 impl TableWrite {
-    pub(crate) fn new(table: Table) -> Result<Self> {
+    pub(crate) fn new(table: Table, pick_rule: Option<PickRule>) -> Result<Self> {
         table.check_writable()?;
         let BucketMode::Fixed(default_buckets) = BucketMode::from_options(table.options())? else {
             return Err(Error::unsupported("writing a table without a fixed number of buckets (option 'bucket')"));
         };
         let settings = RowSettings::from_options(table.options())?;
-        let stores = BucketStores::new(&table)?;
+        let mut stores = BucketStores::new(&table)?;
+        if let Some(rule) = pick_rule {
+            stores = stores.with_pick_rule(rule);
+        }
         let schema = table.schema();
         let bucket_columns = Columns::new(&table, schema.bucket_key()?);
         Ok(Self {
@@ -130,15 +134,16 @@ impl TableWrite {
         let buckets = self.buckets(&rows, &of_row, &partitions)?;
         let parts = route::split(&rows, &kinds, &of_row, &buckets)?;
         self.open_writers(&parts, &partitions).await?;
+        self.make_room().await?;
         for part in parts {
             let partition = partition_of(&partitions, &part)?;
             let key = (partition.as_bytes().to_vec(), part.bucket);
             let Some(writer) = self.writers.get_mut(&key) else {
                 return Err(Error::internal("a bucket without a writer"));
             };
-            let written = writer.writer.write(&part.rows, &part.kinds).await;
+            let kinds = row_kinds(&part.kinds)?;
+            let written = writer.writer.write(&part.rows, &kinds).await;
             written.map_err(|error| Error::from(error).in_bucket(&writer.name))?;
-            self.keep_within_budget().await?;
         }
         Ok(())
     }
@@ -252,20 +257,28 @@ impl TableWrite {
         }
     }
 
-    /// Flushes the largest buffers until all together fit.
-    async fn keep_within_budget(&mut self) -> Result<()> {
-        loop {
-            let sizes = self.writers.values().map(|writer| writer.writer.buffered_bytes());
-            if sizes.sum::<u64>() <= self.settings.buffer_bytes {
-                return Ok(());
-            }
-            let largest = self.writers.values_mut().max_by_key(|writer| writer.writer.buffered_bytes());
-            let Some(largest) = largest.filter(|writer| writer.writer.buffered_bytes() > 0) else {
+    /// Makes room: the largest buffers go to disk until half of the memory for buffers is free. Called before a batch is taken
+    /// when less than a quarter is, so that a small bucket is not flushed for the sake of a large one.
+    async fn make_room(&mut self) -> Result<()> {
+        let total = self.buffers.total();
+        if self.buffers.free() >= total / 4 {
+            return Ok(());
+        }
+        while self.buffers.free() < total / 2 {
+            let largest = self.writers.values_mut().max_by_key(|writer| writer.writer.memory_bytes());
+            let Some(largest) = largest.filter(|writer| writer.writer.memory_bytes() > 0) else {
                 return Ok(());
             };
-            let flushed = largest.writer.flush().await;
+            let flushed = largest.writer.flush_memory().await;
             flushed.map_err(|error| Error::from(error).in_bucket(&largest.name))?;
         }
+        Ok(())
+    }
+
+    /// The partitions and buckets that it has written to, by partition bytes and bucket.
+    pub fn open_buckets(&self) -> Vec<(BinaryRow, i32)> {
+        let writers = self.writers.values();
+        writers.map(|writer| (writer.partition.clone(), writer.bucket)).collect()
     }
 
     /// Flushes a bucket and starts a compaction: a full one, or what the strategy picks. It ends with a later
@@ -295,6 +308,7 @@ impl TableWrite {
     ///
     /// Messages without files are left out. Their order is that of partition bytes and buckets.
     pub async fn prepare_commit(&mut self, wait_compaction: bool) -> Result<Vec<CommitMessage>> {
+        let wait = if wait_compaction { WaitCompaction::Yes } else { WaitCompaction::No };
         let mut messages = Vec::with_capacity(self.writers.len());
         for writer in self.writers.values_mut() {
             let increment = writer.writer.prepare_commit(wait).await;
@@ -315,9 +329,15 @@ impl TableWrite {
     /// The same ends a writer whose rows are all committed.
     pub async fn abort(self) {
         for (_, writer) in self.writers {
-            writer.writer.abort().await;
+            writer.writer.close().await;
         }
     }
+}
+
+/// The kinds of a part, which were checked with the rows.
+fn row_kinds(kinds: &Int8Array) -> Result<Vec<RowKind>> {
+    let kinds = kinds.values().iter().map(|&kind| RowKind::from_byte(kind));
+    kinds.collect::<Option<_>>().ok_or_else(|| Error::internal("a kind that is none"))
 }
 
 fn partition_of<'a>(partitions: &'a [BinaryRow], part: &Part) -> Result<&'a BinaryRow> {

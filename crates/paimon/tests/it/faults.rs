@@ -8,7 +8,7 @@ use futures::TryStreamExt;
 use paimon::format::env::Env;
 use paimon::format::options::Options;
 use paimon::format::storage::{MemoryStorage, Storage, StorageError, StorageFactory};
-use paimon::manifest::{FileStoreScan, ScanKind};
+use paimon::manifest::scan::{FileStoreScan, ScanKind};
 use paimon::{Context, ErrorKind, Table};
 use paimon_testkit::faulty::{CallKind, Fault, FaultPlan, FaultyStorage, Rule};
 
@@ -58,7 +58,7 @@ impl Place {
     async fn unreferenced(&self, table: &Table) -> Vec<String> {
         let snapshot = table.snapshot_store().latest().await.unwrap().unwrap();
         let env = self.context.env().clone();
-        let scan = FileStoreScan::new(Arc::clone(table.storage()), env, table.schema()).unwrap();
+        let scan = FileStoreScan::new(Arc::clone(table.storage()), env, Arc::clone(table.schema())).unwrap();
         let plan = scan.plan(&snapshot, ScanKind::All).await.unwrap();
         let live: HashSet<String> = plan.buckets.iter().flat_map(|bucket| &bucket.files).map(|file| format!("bucket-0/{}", file.file_name)).collect();
         let there: Vec<_> = table.storage().list("bucket-0").try_collect().await.unwrap();

@@ -2,7 +2,7 @@
 
 use futures::TryStreamExt;
 use paimon::format::predicate::Predicate;
-use paimon::{Plan, ReadBuilder, Split, Table};
+use paimon::{DataSplit, Plan, ReadBuilder, Table, split_from_bytes, split_to_bytes};
 
 use crate::support::{Place, commit, kv_schema, rows_of, try_rows_of};
 
@@ -100,13 +100,13 @@ async fn splits_go_to_another_process() {
     let (_place, table) = two_versions().await;
     let builder = table.read_builder();
     let plan = builder.new_scan().plan().await.unwrap();
-    let sent: Vec<Vec<u8>> = plan.splits.iter().map(|split| split.to_bytes().unwrap()).collect();
-    let received: Vec<Split> = sent.iter().map(|bytes| Split::from_bytes(bytes).unwrap()).collect();
+    let sent: Vec<Vec<u8>> = plan.splits.iter().map(|split| split_to_bytes(split).unwrap()).collect();
+    let received: Vec<DataSplit> = sent.iter().map(|bytes| split_from_bytes(bytes).unwrap()).collect();
     assert_eq!(received, plan.splits);
     let batches: Vec<_> = builder.new_read().stream(received).unwrap().try_collect().await.unwrap();
     assert_eq!(batches.iter().map(|batch| batch.num_rows()).sum::<usize>(), 1);
     for end in 0..sent[0].len() {
-        assert!(Split::from_bytes(&sent[0][..end]).is_err());
+        assert!(split_from_bytes(&sent[0][..end]).is_err());
     }
 }
 

@@ -99,13 +99,13 @@ async fn defaults_fill_nulls() {
 #[tokio::test]
 async fn the_largest_buffer_is_flushed_when_memory_is_short() {
     let place = Place::new();
-    let schema = kv_schema().option("bucket", "4").option("write-only", "true").option("write-buffer-size", "256 kb");
+    let schema = kv_schema().option("bucket", "4").option("write-only", "true").option("write-buffer-size", "4 mb").option("write-buffer-spillable", "false");
     let table = place.create(schema).await;
     let builder = table.write_builder();
     let mut write = builder.new_write().unwrap();
     let text = "x".repeat(1000);
     for batch in 0..10 {
-        let rows: Vec<_> = (0..100).map(|row| ("+I", batch * 100 + row, text.as_str())).collect();
+        let rows: Vec<_> = (0..1000).map(|row| ("+I", batch * 1000 + row, text.as_str())).collect();
         let (batch, kinds) = kv(&rows);
         write.write_with_kinds(&batch, &kinds).await.unwrap();
     }
@@ -113,7 +113,7 @@ async fn the_largest_buffer_is_flushed_when_memory_is_short() {
     let files = messages.iter().map(|message| message.increment.data.new_files.len()).sum::<usize>();
     assert!(files > 4, "{files} files: nothing was flushed before the commit");
     builder.new_commit().unwrap().commit(1, messages).await.unwrap();
-    assert_eq!(rows(&table).await.len(), 1000);
+    assert_eq!(rows(&table).await.len(), 10_000);
 }
 
 #[tokio::test]
