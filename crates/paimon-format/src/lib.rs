@@ -19,6 +19,7 @@ pub mod error;
 pub mod kv;
 pub mod meta;
 pub mod options;
+pub mod predicate;
 pub mod row;
 pub mod storage;
 pub mod types;

@@ -48,6 +48,12 @@ impl KeyComparator {
             .unwrap_or(Ordering::Equal))
     }
 
+    /// A key's values, whose order (of [`Datum`], field by field) is that of the keys: for comparing a key many times.
+    /// Errors as [`BinaryRow::to_datums`].
+    pub fn key(&self, row: &BinaryRow) -> Result<Vec<Datum>, FormatError> {
+        row.to_datums(&self.types)
+    }
+
     /// Whether two closed ranges share a key. Errors as [`BinaryRow::to_datums`].
     pub fn overlap(
         &self,

@@ -203,7 +203,7 @@ pub(super) fn encode_stats(stats: &SimpleStats, row: &mut Encoder) {
 }
 
 fn strings(value: Value<'_, '_, '_>) -> AvroResult<Vec<String>> {
-    value.array(Value::string)
+    value.array(|item| item.string())
 }
 
 fn decode_file(value: Value<'_, '_, '_>) -> AvroResult<DataFileMeta> {

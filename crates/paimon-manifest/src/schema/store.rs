@@ -39,7 +39,7 @@ impl SchemaStore {
             .list(DIR)
             .try_filter_map(|file| async move {
                 let name = file.path.rsplit('/').next().unwrap_or_default();
-                Ok(name.strip_prefix(PREFIX).and_then(|id| id.parse().ok()))
+                Ok(name.strip_prefix(PREFIX).and_then(|id| id.parse::<i64>().ok()))
             })
             .try_collect()
             .await?;

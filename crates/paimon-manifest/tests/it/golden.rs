@@ -162,7 +162,7 @@ fn lists(snapshot: &Snapshot) -> Vec<(&str, Option<i64>)> {
 fn header(file: &[u8]) -> (String, String) {
     let mut metadata = std::collections::BTreeMap::new();
     let mut rest = &file[4..];
-    let mut long = |rest: &mut &[u8]| {
+    let long = |rest: &mut &[u8]| {
         let (mut value, mut shift) = (0_u64, 0);
         loop {
             let byte = rest[0];

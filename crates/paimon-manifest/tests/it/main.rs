@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod commit;
+mod faulty;
 mod golden;
 mod merge;
 mod schema;

@@ -142,7 +142,7 @@ fn announced_sizes_are_not_believed() {
     let mut cursor = Encoder::default();
     cursor.long(1 << 60);
     let bytes = cursor.take();
-    insta::assert_snapshot!(super::cursor::Cursor::new(&bytes).bytes().unwrap_err(), @"");
+    insta::assert_snapshot!(cursor::Cursor::new(&bytes).bytes().unwrap_err(), @"");
 }
 
 proptest! {
@@ -163,7 +163,7 @@ proptest! {
         let mut encoder = Encoder::default();
         encoder.long(value);
         let bytes = encoder.take();
-        let mut cursor = super::cursor::Cursor::new(&bytes);
+        let mut cursor = cursor::Cursor::new(&bytes);
         prop_assert_eq!(cursor.long().unwrap(), value);
         prop_assert_eq!(cursor.remaining(), 0);
     }

@@ -28,7 +28,7 @@ impl<'s, 'c, 'b> Value<'s, 'c, 'b> {
     pub(crate) fn int(self) -> Result<i32> {
         let value = self.branch()?;
         match value.shape {
-            Shape::Int | Shape::Long => value.cursor.int(),
+            Shape::Int | Shape::Long => Ok(value.cursor.int()?),
             other => Err(unexpected("int", other)),
         }
     }
@@ -37,7 +37,7 @@ impl<'s, 'c, 'b> Value<'s, 'c, 'b> {
     pub(crate) fn long(self) -> Result<i64> {
         let value = self.branch()?;
         match value.shape {
-            Shape::Int | Shape::Long => value.cursor.long(),
+            Shape::Int | Shape::Long => Ok(value.cursor.long()?),
             other => Err(unexpected("long", other)),
         }
     }
@@ -46,7 +46,7 @@ impl<'s, 'c, 'b> Value<'s, 'c, 'b> {
     pub(crate) fn bytes(self) -> Result<&'b [u8]> {
         let value = self.branch()?;
         match value.shape {
-            Shape::Bytes => value.cursor.bytes(),
+            Shape::Bytes => Ok(value.cursor.bytes()?),
             other => Err(unexpected("bytes", other)),
         }
     }
