@@ -6,6 +6,7 @@
 //! | [`row`] | `BinaryRow` (manifests, bucket hash), Murmur hash, normalized keys |
 //! | [`bucket`] | which bucket a key belongs to |
 //! | [`meta`] | file metadata, commit messages, path names |
+//! | [`formats`] | data files by format: Parquet, Avro, ORC |
 //! | [`kv`] | batches of key-value records and the files that hold them |
 //! | [`storage`] | bytes by name: the [`storage::Storage`] trait and its local, object-store and memory implementations |
 //! | [`env`] | the only door to time, randomness, threads and shared budgets |
@@ -16,6 +17,7 @@
 pub mod bucket;
 pub mod env;
 pub mod error;
+pub mod formats;
 pub mod kv;
 pub mod meta;
 pub mod options;

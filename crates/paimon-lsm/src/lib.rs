@@ -1,8 +1,11 @@
 //! The merge tree of one bucket.
 
+pub mod compact;
 mod error;
 pub mod levels;
 pub mod pick;
+mod settings;
+mod spill;
 #[cfg(any(test, feature = "test-util"))]
 pub mod testing;
 

@@ -1,6 +1,10 @@
 //! Errors of this crate.
 
+use std::fmt;
+
 use paimon_format::{ErrorKind, FormatError};
+
+use crate::kernel::Version;
 
 /// Why versions could not be merged. State of files is never changed by it.
 #[derive(Debug, thiserror::Error)]
@@ -26,6 +30,12 @@ pub enum MergeError {
         /// The column's type.
         data_type: String,
     },
+    /// The keys of a run descend. Whoever knows the run's files names them.
+    #[error("the keys of sorted run {run} are not in order")]
+    Unsorted {
+        /// The run's number in the merge.
+        run: usize,
+    },
     /// An option that cannot be right.
     #[error("{0}")]
     Invalid(String),
@@ -38,8 +48,23 @@ impl MergeError {
     /// The kind, by which callers branch.
     pub fn kind(&self) -> ErrorKind {
         match self {
+            Self::Unsorted { .. } => ErrorKind::Corrupt,
             Self::Retract { .. } | Self::Overflow { .. } | Self::Invalid(_) => ErrorKind::Invalid,
             Self::Format(error) => error.kind(),
         }
+    }
+
+    /// A row that an engine refuses.
+    pub fn retract(engine: &str, version: &Version<'_>) -> Self {
+        Self::Retract {
+            engine: engine.to_owned(),
+            kind: version.kind(),
+            hint: "it merges +I and +U rows only".to_owned(),
+        }
+    }
+
+    /// A fault of this engine.
+    pub fn internal(message: impl fmt::Display) -> Self {
+        Self::Format(FormatError::internal(message))
     }
 }

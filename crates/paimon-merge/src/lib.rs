@@ -16,5 +16,7 @@ pub mod engine;
 mod error;
 pub mod kernel;
 pub mod plan;
+#[cfg(feature = "test-util")]
+pub mod testing;
 
 pub use error::MergeError;

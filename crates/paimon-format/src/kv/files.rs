@@ -1,11 +1,12 @@
 //! The files of one bucket: how they are read and written.
 
 use std::collections::BTreeSet;
-use std::fmt::Debug;
+use std::fmt::{self, Debug};
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures::stream::BoxStream;
+use serde::{Deserialize, Serialize};
 
 use crate::error::FormatError;
 use crate::kv::{KvBatch, KvSchema};
@@ -13,7 +14,8 @@ use crate::meta::{DataFileMeta, FileSource};
 use crate::types::Datum;
 
 /// A data file's format, taken from the last extension of its name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum FileFormat {
     /// `.parquet`
     Parquet,
@@ -21,6 +23,28 @@ pub enum FileFormat {
     Avro,
     /// `.orc`
     Orc,
+}
+
+impl FileFormat {
+    /// From an option's text or a file name's extension, upper or lower case.
+    pub fn parse(text: &str) -> Option<Self> {
+        match text.to_ascii_lowercase().as_str() {
+            "parquet" => Some(Self::Parquet),
+            "avro" => Some(Self::Avro),
+            "orc" => Some(Self::Orc),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for FileFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Parquet => "parquet",
+            Self::Avro => "avro",
+            Self::Orc => "orc",
+        })
+    }
 }
 
 /// How large a decoded batch may be. Both limits hold: 8 K rows of 8 MiB overflow memory and 32-bit offsets alike.

@@ -1,14 +1,15 @@
 //! One value of any Paimon type: how it compares. `array` moves values from and to Arrow, `text` from and to text.
 
 mod array;
+mod json;
 pub(crate) mod number;
 pub(crate) mod temporal;
 pub(crate) mod text;
 
 use std::cmp::Ordering;
 
-pub use array::array_from_datums;
-pub(crate) use array::{build_array, canonical_nan};
+pub(crate) use array::build_array;
+pub use array::{array_from_datums, canonical_nan};
 
 /// One owned value: partition values, key bounds, literals, and rows of the row-wise merge functions.
 ///

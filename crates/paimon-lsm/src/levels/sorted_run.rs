@@ -53,6 +53,6 @@ pub struct LevelSortedRun {
 }
 
 /// A file's size as a count of bytes; a negative size in a manifest counts as nothing.
-pub(super) fn file_bytes(file: &DataFileMeta) -> u64 {
+pub(crate) fn file_bytes(file: &DataFileMeta) -> u64 {
     u64::try_from(file.file_size).unwrap_or(0)
 }

@@ -7,6 +7,7 @@ mod early_full;
 mod force_up_level0;
 mod full;
 mod off_peak;
+mod options;
 mod strategy;
 #[cfg(test)]
 mod tests;
@@ -22,6 +23,7 @@ pub use early_full::{EarlyFullCompaction, EarlyFullSettings};
 pub use force_up_level0::ForceUpLevel0Compaction;
 pub use full::pick_full_compaction;
 pub use off_peak::OffPeakHours;
+pub(crate) use options::compaction_trigger;
 pub use strategy::{ForceUpLevel0, StrategySettings};
 pub use universal::{PickRule, UniversalCompaction, UniversalSettings};
 

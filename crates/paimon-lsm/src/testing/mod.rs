@@ -5,7 +5,7 @@ mod runs;
 mod strategy;
 
 pub use pick_replay::{PickAnswer, PickCase};
-pub use runs::{file, parse_runs, print_runs};
+pub use runs::{file, int_keys, keyed_file, parse_runs, print_runs};
 #[cfg(test)]
 pub(crate) use strategy::apply;
 pub use strategy::check_strategy;

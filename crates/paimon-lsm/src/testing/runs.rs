@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
+use paimon_format::kv::KvSchema;
 use paimon_format::meta::{DataFileMeta, FileSource, SimpleStats};
 use paimon_format::row::BinaryRow;
+use paimon_format::types::{DataField, DataType, Datum, TypeKind};
 
-use crate::levels::{LevelSortedRun, SortedRun};
+use crate::LsmError;
+use crate::levels::{KeyOrder, LevelSortedRun, SortedRun};
 
 /// A data file of which only name, level and size (bytes) matter.
 pub fn file(name: impl Into<String>, level: i32, size: i64) -> DataFileMeta {
@@ -68,4 +71,24 @@ pub fn print_runs(runs: &[LevelSortedRun]) -> String {
         .map(|run| format!("{}:{}", run.level, run.run.total_size()))
         .collect();
     words.join(" ")
+}
+
+/// A data file of an INT key from `min` to `max`.
+pub fn keyed_file(name: impl Into<String>, level: i32, (min, max): (i32, i32), size: i64) -> DataFileMeta {
+    let key = |value| {
+        let types = [DataType::not_null(TypeKind::Int)];
+        // One INT always fits its type.
+        BinaryRow::from_datums(&[Datum::Int32(value)], &types).unwrap_or_default()
+    };
+    DataFileMeta {
+        min_key: key(min),
+        max_key: key(max),
+        ..file(name, level, size)
+    }
+}
+
+/// The order of an INT key.
+pub fn int_keys() -> Result<KeyOrder, LsmError> {
+    let id = DataField::new(0, "id", DataType::not_null(TypeKind::Int));
+    KeyOrder::new(&KvSchema::new(0, vec![id], vec![0], None)?)
 }

@@ -1,5 +1,8 @@
 //! Merge engines by name.
 
+mod deduplicate;
+mod registry;
+
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -8,6 +11,9 @@ use paimon_format::options::Options;
 
 use crate::MergeError;
 use crate::kernel::MergeKernel;
+
+pub use deduplicate::{Deduplicate, DeduplicateFactory};
+pub use registry::Registry;
 
 /// What other parts may rely on; nobody matches on an engine's name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,6 +25,21 @@ pub struct Promises {
     pub accepts_retract: bool,
     /// Only whether a key exists matters for older rows (first-row).
     pub existence_only: bool,
+}
+
+impl Promises {
+    /// An engine that refuses -U and -D rows.
+    pub fn insert_only() -> Self {
+        Self::default()
+    }
+
+    /// An engine that merges rows of every kind.
+    pub fn retracting() -> Self {
+        Self {
+            accepts_retract: true,
+            ..Self::default()
+        }
+    }
 }
 
 /// Makes engines of one name: `merge-engine = <name>`.
@@ -37,4 +58,26 @@ pub trait MergeEngine: Debug + Send + Sync {
     fn needs(&self, wanted: &[usize]) -> Vec<usize>;
     /// A kernel for batches of `read`, the schema made of the columns that [`needs`](Self::needs) named.
     fn kernel(&self, read: &Arc<KvSchema>) -> Result<Box<dyn MergeKernel>, MergeError>;
+}
+
+/// The option `ignore-delete` with its older names.
+///
+/// Errors: `Invalid` for anything but `true` and `false`.
+pub(crate) fn ignore_delete(options: &Options) -> Result<bool, MergeError> {
+    const KEYS: [&str; 4] = [
+        "ignore-delete",
+        "first-row.ignore-delete",
+        "deduplicate.ignore-delete",
+        "partial-update.ignore-delete",
+    ];
+    let Some((key, text)) = KEYS.iter().find_map(|key| Some((key, options.get(key)?))) else {
+        return Ok(false);
+    };
+    match text.to_ascii_lowercase().as_str() {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        _ => Err(MergeError::Invalid(format!(
+            "{key}: expected true or false, found {text:?}"
+        ))),
+    }
 }

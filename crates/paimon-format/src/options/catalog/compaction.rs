@@ -28,6 +28,13 @@ pub(super) const SECTION: Section = Section {
             Honoured,
             "",
         ),
+        KnownOption::new(
+            "compaction.pick-rule",
+            Enum(&["current", "release-2.0.0", "release-1.4.2"]),
+            Some("current"),
+            Honoured,
+            "not in Java: which version of its picker to follow",
+        ),
         KnownOption::new("compaction.size-ratio", Int, Some("1"), Honoured, ""),
         KnownOption::new("compaction.offpeak.start.hour", Int, Some("-1"), Honoured, "local time"),
         KnownOption::new("compaction.offpeak.end.hour", Int, Some("-1"), Honoured, "local time"),

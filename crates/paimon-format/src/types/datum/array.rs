@@ -381,7 +381,7 @@ fn variants(fields: &Fields, values: &[&Datum], arrow: &ArrowType, path: &str) -
 }
 
 /// The column with every NaN made the same positive one, so that NaN is one key and the highest.
-pub(crate) fn canonical_nan(column: &ArrayRef) -> ArrayRef {
+pub fn canonical_nan(column: &ArrayRef) -> ArrayRef {
     match column.data_type() {
         ArrowType::Float32 => {
             let values: &PrimitiveArray<Float32Type> = column.as_primitive();

@@ -1,0 +1,243 @@
+//! A Parquet file being written.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float32Type, Float64Type};
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_schema::{DataType as ArrowType, SchemaRef};
+use bytes::Bytes;
+use parquet::arrow::arrow_writer::{ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves};
+use parquet::data_type::Int96Type;
+use parquet::errors::ParquetError;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::SchemaDescriptor;
+
+use super::ParquetSettings;
+use super::column_stats::LeafStats;
+use super::levels::{Int96Column, LeafPath, leaf_paths};
+use super::message::message_type;
+use crate::error::FormatError;
+use crate::formats::{Encoded, FileEncoder};
+use crate::types::{DataField, arrow_schema};
+
+/// Statistics longer than this are not written into the footer, as `org.apache.parquet` leaves them out.
+const MAX_FOOTER_STATS_BYTES: usize = 4096;
+
+/// Encodes a Parquet file. Also the encoding part of a compaction's lower bound: it needs no storage.
+///
+/// A row group ends when its encoded bytes reach [`ParquetSettings::row_group_bytes`]; until then it is held in memory.
+pub struct ParquetEncoder {
+    writer: SerializedFileWriter<Vec<u8>>,
+    factory: ArrowRowGroupWriterFactory,
+    schema: SchemaRef,
+    /// The leaves of each column.
+    leaves: Vec<Vec<LeafPath>>,
+    row_group: Option<RowGroup>,
+    row_group_bytes: u64,
+    stats: Vec<LeafStats>,
+}
+
+/// A row group that is not ended.
+struct RowGroup {
+    /// One a leaf.
+    columns: Vec<ColumnWriter>,
+    /// Per top-level column: a float column with a NaN, whose bounds Java drops.
+    nan: Vec<bool>,
+}
+
+enum ColumnWriter {
+    Arrow(Box<ArrowColumnWriter>),
+    Int96(Int96Column),
+}
+
+impl ParquetEncoder {
+    /// A file with these physical columns.
+    ///
+    /// Errors: `Unsupported` names a column of a type that is not written; `Invalid` the compression.
+    pub fn new(fields: &[DataField], settings: &ParquetSettings) -> Result<Self, FormatError> {
+        let schema = Arc::new(arrow_schema(fields)?);
+        let message = message_type(&schema).map_err(|error| FormatError::unsupported(error.to_string()))?;
+        let properties = settings.properties(&SchemaDescriptor::new(Arc::clone(&message)))?;
+        let writer = SerializedFileWriter::new(Vec::new(), message, Arc::new(properties)).map_err(failed)?;
+        Ok(Self {
+            factory: ArrowRowGroupWriterFactory::new(&writer, Arc::clone(&schema)),
+            writer,
+            leaves: schema.fields().iter().map(|field| leaf_paths(field)).collect(),
+            schema,
+            row_group: None,
+            row_group_bytes: settings.row_group_bytes.max(1),
+            stats: fields
+                .iter()
+                .map(|field| LeafStats::new(&field.data_type.kind))
+                .collect(),
+        })
+    }
+
+    fn write_rows(&mut self, batch: &RecordBatch) -> Result<(), ParquetError> {
+        let row_group = match &mut self.row_group {
+            Some(row_group) => row_group,
+            none => {
+                let index = self.writer.flushed_row_groups().len();
+                let writers = self.factory.create_column_writers(index)?;
+                let columns = writers
+                    .into_iter()
+                    .zip(self.leaves.iter().flatten())
+                    .map(|(writer, leaf)| match leaf.is_int96 {
+                        true => ColumnWriter::Int96(Int96Column::default()),
+                        false => ColumnWriter::Arrow(Box::new(writer)),
+                    });
+                none.insert(RowGroup {
+                    columns: columns.collect(),
+                    nan: vec![false; self.leaves.len()],
+                })
+            }
+        };
+        let mut writers = row_group.columns.iter_mut();
+        for (i, (field, column)) in self.schema.fields().iter().zip(batch.columns()).enumerate() {
+            if let Some(nan) = row_group.nan.get_mut(i) {
+                *nan = *nan || has_nan(column);
+            }
+            let paths = self.leaves.get(i).map_or(&[][..], Vec::as_slice);
+            let mut leaves = match paths {
+                [path] if path.is_int96 => Vec::new(),
+                _ => compute_leaves(field, column)?,
+            }
+            .into_iter();
+            for path in paths {
+                let written = match (writers.next(), leaves.next()) {
+                    (Some(ColumnWriter::Arrow(writer)), Some(leaf)) => {
+                        writer.write(&leaf)?;
+                        true
+                    }
+                    (Some(ColumnWriter::Int96(writer)), _) => writer.append(column, path),
+                    _ => false,
+                };
+                if !written {
+                    return Err(ParquetError::General(format!(
+                        "column {} has another shape",
+                        field.name()
+                    )));
+                }
+            }
+        }
+        if self.open_bytes() >= self.row_group_bytes {
+            self.end_row_group()?;
+        }
+        Ok(())
+    }
+
+    /// Bytes of the row group that is not ended.
+    fn open_bytes(&self) -> u64 {
+        let columns = self.row_group.iter().flat_map(|group| &group.columns);
+        let bytes = columns.map(|column| match column {
+            ColumnWriter::Arrow(writer) => writer.get_estimated_total_bytes(),
+            ColumnWriter::Int96(column) => column.memory_size(),
+        });
+        bytes.sum::<usize>() as u64
+    }
+
+    fn end_row_group(&mut self) -> Result<(), ParquetError> {
+        let Some(row_group) = self.row_group.take() else {
+            return Ok(());
+        };
+        let mut writer = self.writer.next_row_group()?;
+        let mut columns = row_group.columns.into_iter();
+        for (i, paths) in self.leaves.iter().enumerate() {
+            let nan = row_group.nan.get(i).copied().unwrap_or(false);
+            for _ in paths {
+                match columns.next() {
+                    Some(ColumnWriter::Arrow(column)) => {
+                        let mut chunk = column.close()?;
+                        let close = chunk.close_mut();
+                        if let (Some(stats), [_]) = (self.stats.get_mut(i), paths.as_slice()) {
+                            stats.add(close.metadata.statistics(), nan);
+                        }
+                        let long = close.metadata.statistics().is_some_and(|stats| {
+                            let length = |bytes: Option<&[u8]>| bytes.map_or(0, <[u8]>::len);
+                            length(stats.min_bytes_opt()) + length(stats.max_bytes_opt()) >= MAX_FOOTER_STATS_BYTES
+                        });
+                        if nan || long {
+                            // The bounds of a column with NaN would hide NaN from whoever asks for large values.
+                            close.metadata = close.metadata.clone().into_builder().clear_statistics().build()?;
+                        }
+                        if nan {
+                            close.column_index = None;
+                        }
+                        chunk.append_to_row_group(&mut writer)?;
+                    }
+                    Some(ColumnWriter::Int96(column)) => {
+                        if let (Some(stats), [_]) = (self.stats.get_mut(i), paths.as_slice()) {
+                            stats.add_nulls(column.definition.len() - column.values.len());
+                        }
+                        let mut out = writer
+                            .next_column()?
+                            .ok_or_else(|| ParquetError::General("no column".into()))?;
+                        let levels = (Some(column.definition.as_slice()), Some(column.repetition.as_slice()));
+                        out.typed::<Int96Type>()
+                            .write_batch(&column.values, levels.0, levels.1)?;
+                        out.close()?;
+                    }
+                    None => return Err(ParquetError::General("fewer columns than the schema has".into())),
+                }
+            }
+        }
+        writer.close()?;
+        Ok(())
+    }
+}
+
+impl FileEncoder for ParquetEncoder {
+    fn write(&mut self, batch: &RecordBatch) -> Result<(), FormatError> {
+        if batch.num_columns() != self.leaves.len() {
+            return Err(FormatError::internal(format!(
+                "{} columns for a file of {}",
+                batch.num_columns(),
+                self.leaves.len()
+            )));
+        }
+        if batch.num_rows() == 0 {
+            return Ok(());
+        }
+        self.write_rows(batch).map_err(failed)
+    }
+
+    fn size(&self) -> u64 {
+        self.writer.bytes_written() as u64 + self.open_bytes()
+    }
+
+    fn take(&mut self) -> Result<Bytes, FormatError> {
+        self.writer.flush().map_err(failed)?;
+        Ok(Bytes::from(std::mem::take(self.writer.inner_mut())))
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<Encoded, FormatError> {
+        self.end_row_group().map_err(failed)?;
+        self.writer.finish().map_err(failed)?;
+        Ok(Encoded {
+            bytes: self.take()?,
+            stats: self.stats.into_iter().map(LeafStats::finish).collect(),
+        })
+    }
+}
+
+fn failed(error: impl std::fmt::Display) -> FormatError {
+    FormatError::internal(format!("Parquet encoding: {error}"))
+}
+
+/// Whether a float column has a NaN.
+fn has_nan(column: &ArrayRef) -> bool {
+    match column.data_type() {
+        ArrowType::Float32 => column
+            .as_primitive::<Float32Type>()
+            .values()
+            .iter()
+            .any(|value| value.is_nan()),
+        ArrowType::Float64 => column
+            .as_primitive::<Float64Type>()
+            .values()
+            .iter()
+            .any(|value| value.is_nan()),
+        _ => false,
+    }
+}

@@ -1,0 +1,4 @@
+//! Data files: those that Java wrote, and ours.
+
+mod golden;
+mod table;

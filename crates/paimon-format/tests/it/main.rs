@@ -1,0 +1,3 @@
+//! Behaviour of this crate's public API.
+
+mod files;

@@ -1,0 +1,182 @@
+//! The merge of one section: reading and merging side by side.
+
+use std::sync::Arc;
+
+use futures::future::try_join_all;
+use paimon_format::env::Env;
+use paimon_format::kv::{KvBatch, KvSchema};
+use paimon_merge::MergeError;
+use paimon_merge::kernel::{Assembler, MergeKernel, MergedRows};
+use paimon_merge::plan::{MergePlan, PlanOptions, Step};
+
+use super::reader::RunReader;
+use crate::LsmError;
+
+/// The synchronous half of a merge: it travels to the CPU pool and back, once a block.
+pub(super) struct Work {
+    /// `None` between sections, and while a section of one run passes.
+    plan: Option<MergePlan>,
+    /// `None`: all versions are kept.
+    kernel: Option<Box<dyn MergeKernel>>,
+    merged: MergedRows,
+    pub(super) assembler: Assembler,
+}
+
+impl Work {
+    /// Work that merges versions with a kernel, or without one keeps them all.
+    pub(super) fn new(kernel: Option<Box<dyn MergeKernel>>, assembler: Assembler) -> Self {
+        Self {
+            plan: None,
+            kernel,
+            merged: MergedRows::default(),
+            assembler,
+        }
+    }
+
+    /// Merges one block. `false`: input is needed, or the section is at its end.
+    fn block(&mut self) -> Result<Progress, MergeError> {
+        let Some(plan) = &mut self.plan else {
+            return Ok(Progress::Done);
+        };
+        match plan.step()? {
+            Step::NeedInput(_) => Ok(Progress::Starving),
+            Step::Done => Ok(Progress::Done),
+            Step::Block(block) => {
+                match &mut self.kernel {
+                    Some(kernel) => {
+                        self.merged.clear();
+                        let groups = block.groups();
+                        if !groups.is_empty() {
+                            kernel.merge(&groups, &mut self.merged)?;
+                        }
+                        self.assembler.add_merged(&block, &self.merged)?;
+                    }
+                    None => self.assembler.add_unmerged(&block)?,
+                }
+                Ok(Progress::Block)
+            }
+        }
+    }
+}
+
+/// What one call on the CPU pool came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Progress {
+    Block,
+    Starving,
+    Done,
+}
+
+/// A section that is being merged.
+pub(super) struct OpenSection {
+    readers: Vec<RunReader>,
+    ended: Vec<bool>,
+    /// One run: nothing can meet, its batches pass as they are.
+    single: bool,
+}
+
+impl OpenSection {
+    /// Begins a section; the plan of the section before has ended. Opens nothing yet.
+    pub(super) fn open(readers: Vec<RunReader>, schema: &Arc<KvSchema>, options: PlanOptions, work: &mut Work) -> Result<Self, LsmError> {
+        // Without a kernel all versions are kept, and a lone run may hold several of a key: they pass all the same.
+        let single = readers.len() == 1;
+        work.plan = match single {
+            true => None,
+            false => Some(MergePlan::new(readers.len(), schema, options)?),
+        };
+        Ok(Self {
+            ended: vec![false; readers.len()],
+            readers,
+            single,
+        })
+    }
+
+    /// Goes on with the section until a batch may be ready in the assembler. `false`: the section is at its end.
+    pub(super) async fn advance(&mut self, env: &Env, work: &mut Option<Work>) -> Result<bool, LsmError> {
+        match self.single {
+            true => self.pass(env, work).await,
+            false => self.merge(env, work).await,
+        }
+    }
+
+    async fn pass(&mut self, env: &Env, work: &mut Option<Work>) -> Result<bool, LsmError> {
+        let Some(reader) = self.readers.first_mut() else {
+            return Ok(false);
+        };
+        let Some(batch) = reader.next_batch().await? else {
+            return Ok(false);
+        };
+        on_cpu(env, work, move |work| work.assembler.add_batch(&batch)).await?;
+        Ok(true)
+    }
+
+    async fn merge(&mut self, env: &Env, work: &mut Option<Work>) -> Result<bool, LsmError> {
+        let waiting = |run| match work {
+            Some(Work { plan: Some(plan), .. }) => plan.waiting(run),
+            _ => 0,
+        };
+        let hungry: Vec<usize> = (0..self.readers.len())
+            .filter(|&run| !self.ended[run] && waiting(run) == 0)
+            .collect();
+        let reads = self
+            .readers
+            .iter_mut()
+            .enumerate()
+            .filter(|(run, _)| hungry.contains(run))
+            .map(|(run, reader)| async move { Ok::<_, LsmError>((run, reader.next_batch().await?)) });
+        let (progress, batches) = futures::join!(on_cpu(env, work, Work::block), try_join_all(reads));
+        let batches: Vec<(usize, Option<KvBatch>)> = batches?;
+        let progress = match progress {
+            Err(LsmError::Merge(MergeError::Unsorted { run })) => return Err(self.unsorted(run)),
+            progress => progress?,
+        };
+        if progress == Progress::Starving && batches.is_empty() {
+            return Err(LsmError::Internal("a merge waits for input that nobody reads".into()));
+        }
+        // Checking the order of a batch's keys is work, too.
+        let ended: Vec<usize> = batches.iter().filter(|(_, batch)| batch.is_none()).map(|&(run, _)| run).collect();
+        if !batches.is_empty() {
+            let pushed = on_cpu(env, work, move |work| match &mut work.plan {
+                Some(plan) => batches.into_iter().try_for_each(|(run, batch)| match batch {
+                    Some(batch) => plan.push(run, batch),
+                    None => plan.end(run),
+                }),
+                None => Ok(()),
+            });
+            match pushed.await {
+                Err(LsmError::Merge(MergeError::Unsorted { run })) => return Err(self.unsorted(run)),
+                pushed => pushed?,
+            }
+        }
+        for run in ended {
+            self.ended[run] = true;
+        }
+        Ok(progress != Progress::Done)
+    }
+
+    fn unsorted(&self, run: usize) -> LsmError {
+        match self.readers.get(run) {
+            Some(reader) => reader.unsorted(),
+            None => LsmError::Internal(format!("run {run} of {}", self.readers.len())),
+        }
+    }
+}
+
+/// Runs a part of the work on the CPU pool.
+pub(super) async fn on_cpu<T: Send + 'static>(
+    env: &Env,
+    work: &mut Option<Work>,
+    call: impl FnOnce(&mut Work) -> Result<T, MergeError> + Send + 'static,
+) -> Result<T, LsmError> {
+    let Some(mut taken) = work.take() else {
+        return Err(LsmError::Internal("a merge went on after an error".into()));
+    };
+    let (taken, result) = env
+        .cpu(move || {
+            let result = call(&mut taken);
+            (taken, result)
+        })
+        .await?;
+    *work = Some(taken);
+    Ok(result?)
+}

@@ -1,0 +1,102 @@
+//! The block loop: sections of overlapping runs in, merged batches out.
+//!
+//! ```text
+//! files of a run ─► RunReader ─┐
+//! files of a run ─► RunReader ─┼─► MergePlan ─► kernel ─► Assembler ─► KvBatch
+//! spilled run    ─► RunReader ─┘    (one call on the CPU pool a block)
+//! ```
+//!
+//! Files open when their turn comes; while a block is merged, the next batch of every run that has none waiting is read. A section
+//! with one run passes through unmerged. A section with more runs than may be open at once is merged in passes: the smallest
+//! runs go to local spill files first, all their versions kept.
+
+mod block;
+mod job;
+mod reader;
+mod shares;
+mod stream;
+
+use std::sync::Arc;
+
+use futures::stream::{self, BoxStream, StreamExt};
+use paimon_format::env::Env;
+use paimon_format::kv::{BatchSink, KvBatch, KvFiles, KvSchema};
+use paimon_format::meta::DataFileMeta;
+use paimon_merge::engine::MergeEngine;
+
+use crate::LsmError;
+use stream::MergeStream;
+
+pub use job::{MergeJob, PipelineSettings};
+
+/// Merges files of one bucket. Cheap to clone; it holds no state between calls.
+///
+/// Source: `org.apache.paimon.mergetree.MergeTreeReaders`, `org.apache.paimon.mergetree.MergeSorter`,
+/// `org.apache.paimon.mergetree.compact.MergeTreeCompactRewriter`.
+#[derive(Clone, Debug)]
+pub struct MergePipeline {
+    env: Env,
+    files: Arc<dyn KvFiles>,
+    schema: Arc<KvSchema>,
+    engine: Arc<dyn MergeEngine>,
+    settings: PipelineSettings,
+}
+
+impl MergePipeline {
+    /// A pipeline whose batches have `schema`: the table's, or the part of it that the engine says a read needs.
+    pub fn new(env: Env, files: Arc<dyn KvFiles>, schema: Arc<KvSchema>, engine: Arc<dyn MergeEngine>) -> Self {
+        Self {
+            env,
+            files,
+            schema,
+            engine,
+            settings: PipelineSettings::default(),
+        }
+    }
+
+    /// With other settings.
+    pub fn with_settings(mut self, settings: PipelineSettings) -> Self {
+        self.settings = settings;
+        self
+    }
+
+    /// The merged records of a job, in key order, kinds kept unless the job drops deletes. Every key comes once.
+    ///
+    /// Waits for memory when first polled. Errors end the stream: those of the files, and `Corrupt` naming a file whose keys are
+    /// not in order. Dropping the stream removes its spill files.
+    pub fn merge(&self, job: MergeJob) -> BoxStream<'static, Result<KvBatch, LsmError>> {
+        let merge = MergeStream::new(self.clone(), job);
+        stream::try_unfold(merge, |mut merge| async move {
+            let batch = merge.next_batch().await?;
+            Ok(batch.map(|batch| (batch, merge)))
+        })
+        .boxed()
+    }
+
+    /// Writes the merged records of a job. On an error the sink is aborted: none of its files is left.
+    ///
+    /// While a batch is written the next one is merged.
+    pub async fn rewrite(&self, job: MergeJob, mut sink: Box<dyn BatchSink>) -> Result<Vec<DataFileMeta>, LsmError> {
+        match self.drive(job, sink.as_mut()).await {
+            Ok(()) => Ok(sink.finish().await?),
+            Err(error) => {
+                sink.abort().await;
+                Err(error)
+            }
+        }
+    }
+
+    async fn drive(&self, job: MergeJob, sink: &mut dyn BatchSink) -> Result<(), LsmError> {
+        let mut merge = MergeStream::new(self.clone(), job);
+        let mut next = merge.next_batch().await?;
+        while let Some(batch) = next {
+            let (merged, written) = futures::join!(merge.next_batch(), sink.write(&batch));
+            written?;
+            next = merged?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,104 @@
+//! One sorted run, read batch by batch.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+
+use futures::StreamExt;
+use paimon_format::FormatError;
+use paimon_format::env::Env;
+use paimon_format::kv::{KeyCodec, KvBatch, KvFiles, KvSchemaRef, KvStream, ReadSpec};
+use paimon_format::meta::DataFileMeta;
+
+use crate::LsmError;
+use crate::levels::SortedRun;
+use crate::spill::SpillFile;
+
+/// A run before it is opened.
+#[derive(Debug)]
+pub(super) enum RunSource {
+    /// Data files in key order.
+    Files(SortedRun),
+    /// A local file made by an earlier pass.
+    Spilled(Arc<SpillFile>),
+}
+
+impl RunSource {
+    /// Bytes on disk, for choosing the smallest.
+    pub(super) fn size(&self) -> u64 {
+        match self {
+            Self::Files(run) => run.total_size(),
+            Self::Spilled(file) => file.bytes(),
+        }
+    }
+}
+
+/// Reads a run. Opens one file at a time, when the one before is at its end.
+pub(super) struct RunReader {
+    files: VecDeque<(Arc<DataFileMeta>, ReadSpec)>,
+    opener: Arc<dyn KvFiles>,
+    open: Option<KvStream>,
+    /// The file read last, for messages.
+    name: String,
+}
+
+impl fmt::Debug for RunReader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunReader")
+            .field("name", &self.name)
+            .field("files_left", &self.files.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl RunReader {
+    pub(super) fn of_files(opener: Arc<dyn KvFiles>, files: Vec<(Arc<DataFileMeta>, ReadSpec)>) -> Self {
+        Self {
+            files: files.into(),
+            opener,
+            open: None,
+            name: String::new(),
+        }
+    }
+
+    pub(super) fn of_spilled(
+        opener: Arc<dyn KvFiles>,
+        file: Arc<SpillFile>,
+        env: &Env,
+        schema: &KvSchemaRef,
+    ) -> Result<Self, LsmError> {
+        Ok(Self {
+            files: VecDeque::new(),
+            opener,
+            name: "a spilled run".to_owned(),
+            open: Some(file.open(env, schema, &KeyCodec::new(schema)?)),
+        })
+    }
+
+    /// The next batch with rows; `None` at the end of the run, and ever after.
+    pub(super) async fn next_batch(&mut self) -> Result<Option<KvBatch>, LsmError> {
+        loop {
+            let batch = match &mut self.open {
+                Some(stream) => stream.next().await.transpose()?,
+                None => match self.files.pop_front() {
+                    Some((file, spec)) => {
+                        self.name.clone_from(&file.file_name);
+                        self.open = Some(self.opener.open(&file, spec));
+                        continue;
+                    }
+                    None => return Ok(None),
+                },
+            };
+            match batch {
+                Some(batch) if batch.is_empty() => {}
+                Some(batch) => return Ok(Some(batch)),
+                None => self.open = None,
+            }
+        }
+    }
+
+    /// The error for keys that are not in order. They may also be in the file before, when the order breaks between two.
+    pub(super) fn unsorted(&self) -> LsmError {
+        FormatError::corrupt(&self.name, "its keys are not in order, or begin below the end of the file before it in the run").into()
+    }
+}

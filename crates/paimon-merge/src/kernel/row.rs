@@ -1,0 +1,337 @@
+//! Any row-by-row merge function as an engine.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Int8Array, Int64Array, RecordBatch};
+use arrow_select::interleave::interleave_record_batch;
+use paimon_format::FormatError;
+use paimon_format::kv::{KeyCodec, KvBatch, KvSchema, RowLevels};
+use paimon_format::options::Options;
+use paimon_format::types::{Datum, RowKind, TypeKind, array_from_datums};
+
+use super::versions::Versions;
+use super::{MergeKernel, MergedRows};
+use crate::MergeError;
+use crate::engine::{MergeEngine, MergeEngineFactory, Promises};
+use crate::plan::{KeyGroups, RowRef};
+
+/// The simple way to write an engine: one call a key. [`RowEngine`] makes it usable everywhere.
+///
+/// It is called only for keys with several versions, see the contract of engines in the [crate's documentation](crate).
+pub trait MergeFunction: Send {
+    /// What the versions of one key become. State may be kept between calls only to save work.
+    fn merge(&mut self, versions: &Versions<'_>) -> Result<Merged, MergeError>;
+}
+
+/// What the versions of a key become.
+#[derive(Clone, Debug)]
+pub enum Merged {
+    /// One of them, unchanged (0 is the oldest). A retract, too: it is dropped later, when nothing older can exist.
+    Version(usize),
+    /// A new row: a value for each column of the schema read. It has the newest version's sequence number.
+    Row(RowKind, Vec<Datum>),
+    /// No trace, not even a retract.
+    Nothing,
+}
+
+/// Makes a merge function for the columns read; they are those that were asked for and those that the engine named.
+type MakeFunction = dyn Fn(&KvSchema, &Options) -> Result<Box<dyn MergeFunction>, MergeError> + Send + Sync;
+
+/// A merge engine made of a [`MergeFunction`]: the factory to register under a name.
+///
+/// Cost: about five times a columnar kernel. The versions of one key are all in memory at once.
+///
+/// ```
+/// use paimon_merge::kernel::{MergeFunction, Merged, RowEngine, Versions, value_index};
+/// use paimon_merge::engine::{Promises, Registry};
+/// use paimon_merge::MergeError;
+/// use paimon_format::types::TypeKind;
+///
+/// /// Keeps the version with the highest `score`; ties go to the newer. Insert-only: a delete between two runs could not be
+/// /// remembered, so it would break associativity.
+/// struct HighestScore { score: usize }
+///
+/// impl MergeFunction for HighestScore {
+///     fn merge(&mut self, versions: &Versions<'_>) -> Result<Merged, MergeError> {
+///         let (mut best, mut best_score) = (0, None);
+///         for (i, version) in versions.iter().enumerate() {
+///             if version.kind().is_retract() {
+///                 return Err(MergeError::retract("highest-score", &version));
+///             }
+///             let score = version.get::<i64>(self.score)?;
+///             if score >= best_score {
+///                 (best, best_score) = (i, score);
+///             }
+///         }
+///         Ok(Merged::Version(best))
+///     }
+/// }
+///
+/// let engine = RowEngine::new("highest-score", Promises::insert_only(), ["score"], |schema, _options| {
+///     Ok(Box::new(HighestScore { score: value_index(schema, "score", &TypeKind::BigInt)? }))
+/// });
+/// let mut registry = Registry::default();
+/// registry.engine(engine); // now `merge-engine = highest-score` in a table's options
+/// ```
+#[derive(Clone)]
+pub struct RowEngine {
+    name: String,
+    promises: Promises,
+    needs: Vec<String>,
+    make: Arc<MakeFunction>,
+}
+
+impl fmt::Debug for RowEngine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RowEngine")
+            .field("name", &self.name)
+            .field("promises", &self.promises)
+            .field("needs", &self.needs)
+            .finish_non_exhaustive()
+    }
+}
+
+impl RowEngine {
+    /// An engine by its name. `needs` are columns that every merge looks at, whatever is asked for. `make` is called for the table's
+    /// schema when a table is created or opened, to refuse wrong options, and for each task.
+    pub fn new<N: Into<String>>(
+        name: impl Into<String>,
+        promises: Promises,
+        needs: impl IntoIterator<Item = N>,
+        make: impl Fn(&KvSchema, &Options) -> Result<Box<dyn MergeFunction>, MergeError> + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            promises,
+            needs: needs.into_iter().map(Into::into).collect(),
+            make: Arc::new(make),
+        }
+    }
+}
+
+impl MergeEngineFactory for RowEngine {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn create(&self, schema: &KvSchema, options: &Options) -> Result<Arc<dyn MergeEngine>, MergeError> {
+        let needs = self
+            .needs
+            .iter()
+            .map(|column| {
+                schema
+                    .position(column)
+                    .ok_or_else(|| MergeError::Invalid(format!("merge engine {} needs a column {column}", self.name)))
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+        (self.make)(schema, options)?;
+        Ok(Arc::new(RowMergeEngine {
+            engine: self.clone(),
+            needs,
+            options: options.clone(),
+        }))
+    }
+}
+
+/// A [`RowEngine`] with a table's options.
+#[derive(Debug)]
+struct RowMergeEngine {
+    engine: RowEngine,
+    needs: Vec<usize>,
+    options: Options,
+}
+
+impl MergeEngine for RowMergeEngine {
+    fn promises(&self) -> Promises {
+        self.engine.promises
+    }
+
+    fn needs(&self, wanted: &[usize]) -> Vec<usize> {
+        let mut needs: Vec<usize> = wanted.iter().chain(&self.needs).copied().collect();
+        needs.sort_unstable();
+        needs.dedup();
+        needs
+    }
+
+    fn kernel(&self, read: &Arc<KvSchema>) -> Result<Box<dyn MergeKernel>, MergeError> {
+        let function = (self.engine.make)(read, &self.options)?;
+        Ok(Box::new(RowKernel::new(
+            self.engine.name.clone(),
+            function,
+            Arc::clone(read),
+        )?))
+    }
+}
+
+/// The position of a value column that must have a type.
+///
+/// Errors: `Invalid` when there is no such column, or its type is another.
+pub fn value_index(schema: &KvSchema, name: &str, kind: &TypeKind) -> Result<usize, MergeError> {
+    let position = schema.position(name);
+    let Some((position, field)) = position.and_then(|position| Some((position, schema.fields.get(position)?))) else {
+        return Err(MergeError::Invalid(format!("there is no column {name}")));
+    };
+    if field.data_type.kind != *kind {
+        return Err(MergeError::Invalid(format!(
+            "column {name} must be {kind:?}, but is {:?}",
+            field.data_type.kind
+        )));
+    }
+    Ok(position)
+}
+
+/// Calls a [`MergeFunction`] for each group of a block.
+pub struct RowKernel {
+    name: String,
+    function: Box<dyn MergeFunction>,
+    schema: Arc<KvSchema>,
+    codec: KeyCodec,
+    /// The versions of an open group so far, copied.
+    carried: Vec<KvBatch>,
+}
+
+/// A row that a function computed, or one that its batch does not survive.
+struct MadeRow {
+    sequence_number: i64,
+    kind: RowKind,
+    values: Vec<Datum>,
+}
+
+impl RowKernel {
+    /// A kernel for batches of `schema`. `name` is used in messages.
+    ///
+    /// Errors: `Unsupported` when a key column's type cannot be normalized.
+    pub fn new(name: String, function: Box<dyn MergeFunction>, schema: Arc<KvSchema>) -> Result<Self, MergeError> {
+        Ok(Self {
+            name,
+            function,
+            codec: KeyCodec::new(&schema)?,
+            schema,
+            carried: Vec::new(),
+        })
+    }
+
+    fn carry(&mut self, sources: &[KvBatch], rows: &[RowRef]) -> Result<(), MergeError> {
+        let picks: Vec<(usize, usize)> = rows.iter().map(|at| (at.batch as usize, at.row as usize)).collect();
+        let columns: Vec<&RecordBatch> = sources.iter().map(|source| &source.columns).collect();
+        let columns =
+            interleave_record_batch(&columns, &picks).map_err(|error| MergeError::internal(error.to_string()))?;
+        let levels = picks
+            .iter()
+            .filter_map(|&(source, row)| Some(sources.get(source)?.levels.get(row)));
+        let levels = RowLevels::Each(levels.collect());
+        self.carried
+            .push(KvBatch::new(&self.schema, columns, &self.codec, levels)?);
+        Ok(())
+    }
+
+    /// Merges a group that began in earlier blocks. Its survivor is made, so that what was carried can go.
+    fn merge_carried(&mut self, sources: &[KvBatch], rows: &[RowRef]) -> Result<Option<MadeRow>, MergeError> {
+        let mut all = std::mem::take(&mut self.carried);
+        let carried = all.len();
+        let mut at: Vec<RowRef> = (0..)
+            .zip(&all)
+            .flat_map(|(batch, source)| (0..source.len()).map(move |row| RowRef { batch, row: row as u32 }))
+            .collect();
+        all.extend_from_slice(sources);
+        at.extend(rows.iter().map(|at| RowRef {
+            batch: at.batch + carried as u32,
+            row: at.row,
+        }));
+        let versions = Versions::new(&all, &at);
+        match self.function.merge(&versions)? {
+            Merged::Nothing => Ok(None),
+            Merged::Row(kind, values) => self.made(&versions, kind, values).map(Some),
+            Merged::Version(version) => {
+                let version = versions
+                    .get(version)
+                    .ok_or_else(|| self.no_version(version, versions.len()))?;
+                Ok(Some(MadeRow {
+                    sequence_number: version.sequence_number(),
+                    kind: version.kind(),
+                    values: version.values()?,
+                }))
+            }
+        }
+    }
+
+    fn made(&self, versions: &Versions<'_>, kind: RowKind, values: Vec<Datum>) -> Result<MadeRow, MergeError> {
+        if values.len() != self.schema.fields.len() {
+            return Err(MergeError::internal(format!(
+                "merge engine {} made {} values for {} columns",
+                self.name,
+                values.len(),
+                self.schema.fields.len()
+            )));
+        }
+        let newest = versions.iter().next_back();
+        Ok(MadeRow {
+            sequence_number: newest.map_or(-1, |version| version.sequence_number()),
+            kind,
+            values,
+        })
+    }
+
+    fn no_version(&self, version: usize, versions: usize) -> MergeError {
+        MergeError::internal(format!(
+            "merge engine {} chose version {version} of {versions}",
+            self.name
+        ))
+    }
+
+    fn made_batch(&self, rows: &[MadeRow]) -> Result<RecordBatch, MergeError> {
+        let sequence_numbers: Int64Array = rows.iter().map(|row| Some(row.sequence_number)).collect();
+        let kinds: Int8Array = rows.iter().map(|row| Some(row.kind as i8)).collect();
+        let mut columns: Vec<ArrayRef> = vec![Arc::new(sequence_numbers), Arc::new(kinds)];
+        for (column, field) in self.schema.fields.iter().enumerate() {
+            columns.push(array_from_datums(
+                field,
+                rows.iter().filter_map(|row| row.values.get(column)),
+            )?);
+        }
+        let made = RecordBatch::try_new(Arc::clone(&self.schema.arrow), columns);
+        Ok(made.map_err(|error| FormatError::internal(format!("rows made by merge engine {}: {error}", self.name)))?)
+    }
+}
+
+impl MergeKernel for RowKernel {
+    fn merge(&mut self, groups: &KeyGroups<'_>, out: &mut MergedRows) -> Result<(), MergeError> {
+        let closed = groups.len() - usize::from(groups.open);
+        let mut made = Vec::new();
+        for (group, rows) in groups.iter().enumerate() {
+            if group == closed {
+                self.carry(groups.sources, rows)?;
+                continue;
+            }
+            // Only the first group can be one that goes on.
+            let row = if self.carried.is_empty() {
+                let versions = Versions::new(groups.sources, rows);
+                match self.function.merge(&versions)? {
+                    Merged::Nothing => None,
+                    Merged::Row(kind, values) => Some(self.made(&versions, kind, values)?),
+                    Merged::Version(version) => {
+                        let row = *rows.get(version).ok_or_else(|| self.no_version(version, rows.len()))?;
+                        let kind = versions.get(version).map_or(RowKind::Insert, |version| version.kind());
+                        out.push(row, kind, group);
+                        None
+                    }
+                }
+            } else {
+                self.merge_carried(groups.sources, rows)?
+            };
+            if let Some(row) = row {
+                let at = RowRef {
+                    batch: groups.sources.len() as u32,
+                    row: made.len() as u32,
+                };
+                out.push(at, row.kind, group);
+                made.push(row);
+            }
+        }
+        if !made.is_empty() {
+            out.made = Some(self.made_batch(&made)?);
+        }
+        Ok(())
+    }
+}
