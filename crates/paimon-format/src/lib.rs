@@ -21,7 +21,6 @@ pub mod formats;
 pub mod kv;
 pub mod meta;
 pub mod options;
-pub mod predicate;
 pub mod row;
 pub mod storage;
 pub mod types;

@@ -56,7 +56,9 @@ impl IndexManifestEntry {
         check_version(version, VERSION)?;
         let kind = decode_kind(kind)?;
         if kind != FileKind::Add {
-            return Err(AvroError::new("_KIND 1 (delete), but an index manifest holds only files that are there"));
+            return Err(AvroError::new(
+                "_KIND 1 (delete), but an index manifest holds only files that are there",
+            ));
         }
         Ok(Self {
             kind,

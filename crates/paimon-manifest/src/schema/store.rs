@@ -67,7 +67,10 @@ impl SchemaStore {
         })?;
         let schema = Arc::new(TableSchema::from_json(&path, &bytes)?);
         if schema.id != id {
-            return Err(ManifestError::corrupt(path, format!("it holds the schema of id {}", schema.id)));
+            return Err(ManifestError::corrupt(
+                path,
+                format!("it holds the schema of id {}", schema.id),
+            ));
         }
         self.lock().insert(id, Arc::clone(&schema));
         Ok(schema)

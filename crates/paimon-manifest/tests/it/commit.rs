@@ -50,7 +50,10 @@ async fn watermarks_properties_and_statistics_are_carried() {
         let name = format!("f{identifier}");
         let mut committable = ManifestCommittable::new(identifier, vec![append(1, 0, &[file(&name, 0, 1, 1)])]);
         committable.watermark = watermark;
-        committable.properties = property.map(|value| ("k".to_string(), value.to_string())).into_iter().collect();
+        committable.properties = property
+            .map(|value| ("k".to_string(), value.to_string()))
+            .into_iter()
+            .collect();
         table.commit.commit(&committable, AppendCheck::Skip).await.unwrap();
         table.latest().await
     };
@@ -66,9 +69,17 @@ async fn watermarks_properties_and_statistics_are_carried() {
     analyzed.statistics = Some("stat-1".to_string());
     let put = async |path: &str, text: String| table.storage.put(path, Bytes::from(text)).await.unwrap();
     put(&Snapshot::path(4), analyzed.to_json().unwrap()).await;
-    put("statistics/stat-1", r#"{"snapshotId":4,"schemaId":0,"colStats":{}}"#.to_string()).await;
+    put(
+        "statistics/stat-1",
+        r#"{"snapshotId":4,"schemaId":0,"colStats":{}}"#.to_string(),
+    )
+    .await;
     assert_eq!(commit(5, None, None).await.statistics.as_deref(), Some("stat-1"));
-    put("statistics/stat-1", r#"{"snapshotId":4,"schemaId":7,"colStats":{}}"#.to_string()).await;
+    put(
+        "statistics/stat-1",
+        r#"{"snapshotId":4,"schemaId":7,"colStats":{}}"#.to_string(),
+    )
+    .await;
     assert_eq!(commit(6, None, None).await.statistics, None, "of another schema");
 }
 
@@ -79,7 +90,10 @@ async fn commits_without_files() {
     table.commit = table.commit.clone().ignore_empty_commit(false);
     assert_eq!(table.commit(vec![]).await, [1]);
     let snapshot = table.latest().await;
-    assert_eq!((snapshot.commit_kind, snapshot.delta_record_count), (CommitKind::Append, 0));
+    assert_eq!(
+        (snapshot.commit_kind, snapshot.delta_record_count),
+        (CommitKind::Append, 0)
+    );
     assert_eq!(table.live().await, [""; 0]);
 }
 
@@ -114,11 +128,20 @@ async fn index_files_are_carried_until_they_are_replaced() {
     table.commit(vec![message]).await;
     let first = table.latest().await.index_manifest.unwrap();
     table.commit(vec![append(1, 1, &[file("b", 0, 2, 2)])]).await;
-    assert_eq!(table.latest().await.index_manifest.as_ref(), Some(&first), "no change: the same file");
+    assert_eq!(
+        table.latest().await.index_manifest.as_ref(),
+        Some(&first),
+        "no change: the same file"
+    );
     let mut message = append(1, 0, &[file("c", 0, 3, 3)]);
     message.increment.data.new_index_files = vec![index("h2")];
     table.commit(vec![message]).await;
-    let entries = table.scan().manifests().read_index(&table.latest().await.index_manifest.unwrap()).await.unwrap();
+    let entries = table
+        .scan()
+        .manifests()
+        .read_index(&table.latest().await.index_manifest.unwrap())
+        .await
+        .unwrap();
     assert_eq!(entries.len(), 1);
     assert_eq!(entries[0].file.file_name, "h2");
 }
@@ -128,7 +151,9 @@ async fn conflicts_are_told_and_leave_nothing_behind() {
     let mut table = table().await;
     let (a, b) = (file("a", 0, 1, 5), file("b", 0, 6, 9));
     table.commit(vec![append(1, 0, &[a.clone(), b.clone()])]).await;
-    table.commit(vec![compact(1, 0, std::slice::from_ref(&a), &[file("c", 5, 1, 5)])]).await;
+    table
+        .commit(vec![compact(1, 0, std::slice::from_ref(&a), &[file("c", 5, 1, 5)])])
+        .await;
     let before = names(&*table.storage, "manifest").await;
     let mut other_buckets = compact(1, 0, &[b.clone()], &[file("d", 5, 6, 9)]);
     other_buckets.total_buckets = Some(4);
@@ -150,19 +175,33 @@ async fn conflicts_are_told_and_leave_nothing_behind() {
     assert_eq!(names(&*table.storage, "manifest").await, before);
     assert_eq!(table.latest().await.id, 2);
     // What does not conflict: other levels, other partitions, other buckets, and appends of the very same keys.
-    table.commit(vec![compact(1, 0, &[b], &[file("d", 5, 6, 9)]), compact(2, 0, &[], &[file("e", 5, 1, 9)])]).await;
-    table.commit(vec![compact(1, 1, &[], &[file("f", 5, 1, 9)]), append(1, 0, &[file("g", 0, 1, 9)])]).await;
+    table
+        .commit(vec![
+            compact(1, 0, &[b], &[file("d", 5, 6, 9)]),
+            compact(2, 0, &[], &[file("e", 5, 1, 9)]),
+        ])
+        .await;
+    table
+        .commit(vec![
+            compact(1, 1, &[], &[file("f", 5, 1, 9)]),
+            append(1, 0, &[file("g", 0, 1, 9)]),
+        ])
+        .await;
 }
 
 #[tokio::test]
 async fn put_if_absent_keeps_the_backends_promises() {
     let storage = memory();
     let backend = PutIfAbsentCommit::new(Arc::clone(&storage));
-    check_backend(&backend, &SnapshotStore::new(storage, env()), 20, 8).await.unwrap();
+    check_backend(&backend, &SnapshotStore::new(storage, env()), 20, 8)
+        .await
+        .unwrap();
     let folder = tempfile::tempdir().unwrap();
     let storage: Arc<dyn Storage> = Arc::new(LocalStorage::new(folder.path(), env()));
     let backend = PutIfAbsentCommit::new(Arc::clone(&storage));
-    check_backend(&backend, &SnapshotStore::new(storage, env()), 10, 4).await.unwrap();
+    check_backend(&backend, &SnapshotStore::new(storage, env()), 10, 4)
+        .await
+        .unwrap();
 }
 
 /// Runs on tokio's threads, with real time and random names.
@@ -199,7 +238,8 @@ async fn many_committers_at_once(storage: Arc<dyn Storage>, env: Env) {
                         let old = file(&format!("new-0-{identifier}"), 0, 1, 9);
                         let low = identifier as i32 * 10;
                         message.increment.compact.compact_before = vec![old];
-                        message.increment.compact.compact_after = vec![file(&format!("old-{identifier}"), 5, low, low + 9)];
+                        message.increment.compact.compact_after =
+                            vec![file(&format!("old-{identifier}"), 5, low, low + 9)];
                     }
                     let committable = ManifestCommittable::new(identifier, vec![message]);
                     commit.commit(&committable, AppendCheck::Skip).await.unwrap();
@@ -219,13 +259,21 @@ async fn many_committers_at_once(storage: Arc<dyn Storage>, env: Env) {
     }
     assert_eq!(table.live().await, expected.into_iter().collect::<Vec<_>>());
     let ids = table.snapshots.list_ids().await.unwrap();
-    assert_eq!(ids, (1..=i64::from(COMMITTERS + 1) * COMMITS).collect::<Vec<_>>(), "no gap, none twice");
+    assert_eq!(
+        ids,
+        (1..=i64::from(COMMITTERS + 1) * COMMITS).collect::<Vec<_>>(),
+        "no gap, none twice"
+    );
     // Every snapshot is whole, and no metadata file is left over.
     let mut named = BTreeSet::new();
     let mut commits = BTreeSet::new();
     for id in ids {
         let snapshot = table.snapshots.get(id).await.unwrap();
-        assert!(commits.insert((snapshot.commit_user.clone(), snapshot.commit_identifier, snapshot.commit_kind.to_string())));
+        assert!(commits.insert((
+            snapshot.commit_user.clone(),
+            snapshot.commit_identifier,
+            snapshot.commit_kind.to_string()
+        )));
         for (list, size) in [
             (&snapshot.base_manifest_list, snapshot.base_manifest_list_size),
             (&snapshot.delta_manifest_list, snapshot.delta_manifest_list_size),
@@ -237,7 +285,10 @@ async fn many_committers_at_once(storage: Arc<dyn Storage>, env: Env) {
             }
         }
     }
-    assert_eq!(names(&*storage, "manifest").await, named.into_iter().collect::<Vec<_>>());
+    assert_eq!(
+        names(&*storage, "manifest").await,
+        named.into_iter().collect::<Vec<_>>()
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -363,7 +414,11 @@ async fn a_commit_that_never_reaches_the_storage_leaves_nothing_behind() {
 async fn a_refused_look_is_neither_absent_nor_present() {
     for call in ["size", "put_if_absent"] {
         let (table, storage) = scripted().await;
-        let path = if call == "size" { "snapshot/" } else { "snapshot/snapshot-" };
+        let path = if call == "size" {
+            "snapshot/"
+        } else {
+            "snapshot/snapshot-"
+        };
         storage.script(call, path, &[Answer::Refused; 50]);
         let error = commit(&table, "second").await.unwrap_err().to_string();
         assert!(error.contains("403 Forbidden"), "{error}");
@@ -385,7 +440,11 @@ async fn wrong_hints_do_not_mislead_a_commit() {
             Some(hint) => table.storage.put("snapshot/LATEST", Bytes::from(hint)).await.unwrap(),
         }
         assert_live(&table, &["a", "b"]).await;
-        assert_eq!(table.commit(vec![append(1, 0, &[file("c", 0, 1, 1)])]).await, [3], "hint {hint:?}");
+        assert_eq!(
+            table.commit(vec![append(1, 0, &[file("c", 0, 1, 1)])]).await,
+            [3],
+            "hint {hint:?}"
+        );
         assert_live(&table, &["a", "b", "c"]).await;
     }
 }
@@ -410,7 +469,12 @@ async fn a_replayed_commit_is_recognised() {
     let (u1, u2) = (open("u1"), open("u2"));
     u1.commit(&committable(1), AppendCheck::Skip).await.unwrap();
     u1.commit(&committable(2), AppendCheck::Skip).await.unwrap();
-    assert_eq!(u1.filter_and_commit(vec![committable(2), committable(1)]).await.unwrap(), 0);
+    assert_eq!(
+        u1.filter_and_commit(vec![committable(2), committable(1)])
+            .await
+            .unwrap(),
+        0
+    );
     assert_eq!(table.snapshots.latest_id().await.unwrap(), Some(2));
 
     // 300 snapshots of others later, and with the first of its own expired.
@@ -421,11 +485,25 @@ async fn a_replayed_commit_is_recognised() {
             commit_user: "other".to_string(),
             ..snapshot
         };
-        storage.put(&Snapshot::path(id), Bytes::from(snapshot.to_json().unwrap())).await.unwrap();
+        storage
+            .put(&Snapshot::path(id), Bytes::from(snapshot.to_json().unwrap()))
+            .await
+            .unwrap();
     }
     storage.delete(&Snapshot::path(1)).await.unwrap();
-    assert_eq!(u1.filter_and_commit(vec![committable(1), committable(2)]).await.unwrap(), 0);
-    assert_eq!(u1.filter_and_commit(vec![committable(2), committable(3)]).await.unwrap(), 1, "only the new one");
+    assert_eq!(
+        u1.filter_and_commit(vec![committable(1), committable(2)])
+            .await
+            .unwrap(),
+        0
+    );
+    assert_eq!(
+        u1.filter_and_commit(vec![committable(2), committable(3)])
+            .await
+            .unwrap(),
+        1,
+        "only the new one"
+    );
     assert_eq!(table.snapshots.latest_id().await.unwrap(), Some(303));
 
     // Of another user it is another commit; its files are there already, which the check notices.

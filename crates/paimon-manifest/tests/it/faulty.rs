@@ -62,7 +62,11 @@ impl Scripted {
 
     /// Whether all scripted answers have been given.
     pub(crate) fn exhausted(&self) -> bool {
-        self.scripts.lock().unwrap().iter().all(|script| script.answers.is_empty())
+        self.scripts
+            .lock()
+            .unwrap()
+            .iter()
+            .all(|script| script.answers.is_empty())
     }
 
     fn next(&self, call: &str, path: &str) -> Answer {

@@ -5,7 +5,7 @@ mod commit;
 mod faulty;
 mod golden;
 mod merge;
-mod schema;
 mod scan;
+mod schema;
 mod snapshot;
 mod support;

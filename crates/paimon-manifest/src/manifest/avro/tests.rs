@@ -72,7 +72,9 @@ fn every_codec_reads_back() {
 fn apache_avro_reads_what_is_written() {
     let file = encode(SCHEMA, ManifestCodec::Zstandard { level: 1 }, &rows(5_000));
     let reader = apache_avro::Reader::new(file.as_slice()).unwrap();
-    let found: Vec<_> = reader.map(|value| apache_avro::from_value::<Row2>(&value.unwrap()).unwrap()).collect();
+    let found: Vec<_> = reader
+        .map(|value| apache_avro::from_value::<Row2>(&value.unwrap()).unwrap())
+        .collect();
     let expected: Vec<_> = rows(5_000).into_iter().map(|(a, b)| Row2 { a, b }).collect();
     assert_eq!(found, expected);
 }
@@ -106,7 +108,10 @@ fn the_file_decides_about_order_nullability_and_further_fields() {
             row.long(-7);
         })
         .unwrap();
-    assert_eq!(decode(&writer.finish().unwrap()).unwrap(), [(-7, Some("text".to_string()))]);
+    assert_eq!(
+        decode(&writer.finish().unwrap()).unwrap(),
+        [(-7, Some("text".to_string()))]
+    );
 }
 
 #[test]
