@@ -4,6 +4,7 @@ pub mod compact;
 mod error;
 pub mod levels;
 pub mod pick;
+pub mod read;
 mod settings;
 mod spill;
 #[cfg(any(test, feature = "test-util"))]

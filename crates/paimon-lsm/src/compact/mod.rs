@@ -4,6 +4,7 @@
 
 mod drop_delete;
 mod expire_rows;
+pub mod pipeline;
 mod result;
 mod settings;
 mod task;

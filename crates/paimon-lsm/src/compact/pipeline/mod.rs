@@ -13,8 +13,8 @@
 mod block;
 mod job;
 mod reader;
+mod sections;
 mod shares;
-mod stream;
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ use paimon_format::meta::DataFileMeta;
 use paimon_merge::engine::MergeEngine;
 
 use crate::LsmError;
-use stream::MergeStream;
+use sections::MergeStream;
 
 pub use job::{MergeJob, PipelineSettings};
 
