@@ -3,19 +3,27 @@
 mod array;
 mod json;
 pub(crate) mod number;
+pub(crate) mod serialized;
 pub(crate) mod temporal;
 pub(crate) mod text;
 
 use std::cmp::Ordering;
 
+<<<<<<< HEAD
 pub(crate) use array::build_array;
 pub use array::{array_from_datums, canonical_nan};
+=======
+use serde::{Deserialize, Serialize};
+
+pub use array::array_from_datums;
+pub(crate) use array::{build_array, canonical_nan};
+>>>>>>> types
 
 /// One owned value: partition values, key bounds, literals, and rows of the row-wise merge functions.
 ///
 /// The variant follows the type's physical form, not its SQL name: CHAR, VARCHAR are `String`; BINARY, VARBINARY are `Bytes`.
 /// `PartialEq` is Java's: NaN equals NaN, and -0.0 differs from 0.0.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Datum {
     /// SQL NULL.
     Null,
@@ -30,15 +38,15 @@ pub enum Datum {
     /// BIGINT
     Int64(i64),
     /// FLOAT
-    Float32(f32),
+    Float32(#[serde(with = "serialized::decimal")] f32),
     /// DOUBLE
-    Float64(f64),
+    Float64(#[serde(with = "serialized::decimal")] f64),
     /// CHAR, VARCHAR
     String(String),
     /// BINARY, VARBINARY
-    Bytes(Vec<u8>),
+    Bytes(#[serde(with = "serialized::hex")] Vec<u8>),
     /// DECIMAL: the unscaled value; precision and scale are the type's
-    Decimal(i128),
+    Decimal(#[serde(with = "serialized::decimal")] i128),
     /// DATE: days since the epoch
     Date(i32),
     /// TIME: milliseconds of the day
@@ -53,8 +61,10 @@ pub enum Datum {
     /// VARIANT
     Variant {
         /// The value bytes.
+        #[serde(with = "serialized::hex")]
         value: Vec<u8>,
         /// The metadata bytes.
+        #[serde(with = "serialized::hex")]
         metadata: Vec<u8>,
     },
     /// ARRAY

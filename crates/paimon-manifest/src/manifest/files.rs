@@ -99,10 +99,7 @@ impl ManifestFiles {
 
     /// The entries of several manifests, manifest by manifest in their order; `scan.manifest.parallelism` of them are read at a time.
     /// Nothing is read before the stream is polled.
-    pub fn read_manifests(
-        &self,
-        manifests: Vec<ManifestFileMeta>,
-    ) -> BoxStream<'static, Result<Vec<ManifestEntry>>> {
+    pub fn read_manifests(&self, manifests: Vec<ManifestFileMeta>) -> BoxStream<'static, Result<Vec<ManifestEntry>>> {
         let files = self.clone();
         futures::stream::iter(manifests)
             .map(move |manifest| {
