@@ -9,15 +9,10 @@ pub(crate) mod text;
 
 use std::cmp::Ordering;
 
-<<<<<<< HEAD
-pub(crate) use array::build_array;
-pub use array::{array_from_datums, canonical_nan};
-=======
 use serde::{Deserialize, Serialize};
 
-pub use array::array_from_datums;
-pub(crate) use array::{build_array, canonical_nan};
->>>>>>> types
+pub(crate) use array::build_array;
+pub use array::{array_from_datums, canonical_nan};
 
 /// One owned value: partition values, key bounds, literals, and rows of the row-wise merge functions.
 ///
