@@ -61,7 +61,14 @@ pub async fn check_backend(
 
         let late = snapshot(id, "late", id);
         expect(backend, base.as_ref(), &late, Published::Lost, "a late committer").await?;
-        expect(backend, base.as_ref(), winner, Published::Won, "the winner, who asks again").await?;
+        expect(
+            backend,
+            base.as_ref(),
+            winner,
+            Published::Won,
+            "the winner, who asks again",
+        )
+        .await?;
         expect_stored(snapshots, winner).await?;
         base = Some(winner.clone());
     }
@@ -77,7 +84,10 @@ async fn expect(
 ) -> Result<(), String> {
     match backend.publish(base, next).await {
         Ok(published) if published == expected => Ok(()),
-        other => Err(format!("{who} of snapshot {} was told {other:?}, not {expected:?}", next.id)),
+        other => Err(format!(
+            "{who} of snapshot {} was told {other:?}, not {expected:?}",
+            next.id
+        )),
     }
 }
 

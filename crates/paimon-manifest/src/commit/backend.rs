@@ -69,9 +69,10 @@ impl CommitBackend for PutIfAbsentCommit {
         match self.storage.put_if_absent(&path, json).await {
             Ok(true) => Ok(Published::Won),
             // "Already exists" may be the echo of our own write, repeated by the storage after a lost answer.
-            Ok(false) => self.read_back(&path, next).await?.ok_or_else(|| {
-                ManifestError::corrupt(&path, "the storage says that it exists, but it cannot be read")
-            }),
+            Ok(false) => self
+                .read_back(&path, next)
+                .await?
+                .ok_or_else(|| ManifestError::corrupt(&path, "the storage says that it exists, but it cannot be read")),
             Err(error) => match self.read_back(&path, next).await {
                 Ok(Some(published)) => Ok(published),
                 Ok(None) | Err(_) => Err(error.into()),

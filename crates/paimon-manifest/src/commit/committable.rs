@@ -75,7 +75,11 @@ impl CommitChanges {
             of.files(FileKind::Delete, &compact.compact_before, &mut changes.compact.table);
             of.files(FileKind::Add, &compact.compact_after, &mut changes.compact.table);
             of.files(FileKind::Add, &compact.changelog_files, &mut changes.compact.changelog);
-            of.index(FileKind::Delete, &compact.deleted_index_files, &mut changes.compact.index);
+            of.index(
+                FileKind::Delete,
+                &compact.deleted_index_files,
+                &mut changes.compact.index,
+            );
             of.index(FileKind::Add, &compact.new_index_files, &mut changes.compact.index);
         }
         changes
@@ -91,7 +95,10 @@ impl ChangeSet {
     /// Whether rows go away: such an append is an OVERWRITE snapshot.
     pub(super) fn takes_away(&self) -> bool {
         self.table.iter().any(|entry| entry.kind == FileKind::Delete)
-            || self.index.iter().any(|entry| entry.file.index_type == DELETION_VECTORS_INDEX)
+            || self
+                .index
+                .iter()
+                .any(|entry| entry.file.index_type == DELETION_VECTORS_INDEX)
     }
 }
 

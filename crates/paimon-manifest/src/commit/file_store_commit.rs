@@ -15,8 +15,8 @@ use super::retry::Retry;
 use super::settings::CommitSettings;
 use crate::error::{ManifestError, Result};
 use crate::manifest::{
-    CreatedFiles, FileKind, ManifestEntry, ManifestFileMeta, ManifestFiles, ManifestSettings, WrittenList, combine_index_entries,
-    merge_manifests,
+    CreatedFiles, FileKind, ManifestEntry, ManifestFileMeta, ManifestFiles, ManifestSettings, WrittenList,
+    combine_index_entries, merge_manifests,
 };
 use crate::scan::{ScanFilter, live_entries};
 use crate::schema::{SchemaStore, TableSchema};
@@ -135,7 +135,11 @@ impl FileStoreCommit {
             let takes_away = changes.append.takes_away();
             let request = SnapshotRequest {
                 changes: &changes.append,
-                kind: if takes_away { CommitKind::Overwrite } else { CommitKind::Append },
+                kind: if takes_away {
+                    CommitKind::Overwrite
+                } else {
+                    CommitKind::Append
+                },
                 check: takes_away || check == AppendCheck::Check,
                 committable,
             };
@@ -293,10 +297,7 @@ impl FileStoreCommit {
         }
     }
 
-    async fn manifests_of(
-        &self,
-        latest: Option<&Snapshot>,
-    ) -> Result<(Vec<ManifestFileMeta>, Vec<ManifestFileMeta>)> {
+    async fn manifests_of(&self, latest: Option<&Snapshot>) -> Result<(Vec<ManifestFileMeta>, Vec<ManifestFileMeta>)> {
         let Some(latest) = latest else {
             return Ok((Vec::new(), Vec::new()));
         };
@@ -357,11 +358,9 @@ impl FileStoreCommit {
         created: &mut CreatedFiles,
     ) -> Result<Snapshot> {
         let committable = request.committable;
-        let schema = self
-            .schemas
-            .latest()
-            .await?
-            .ok_or_else(|| ManifestError::NotFound("the table has no schema: it was dropped, or never was".to_string()))?;
+        let schema = self.schemas.latest().await?.ok_or_else(|| {
+            ManifestError::NotFound("the table has no schema: it was dropped, or never was".to_string())
+        })?;
         let delta_record_count = record_count(&request.changes.table);
         let changelog = delta.changelog.as_ref();
         let watermarks = [latest.and_then(|latest| latest.watermark), committable.watermark];

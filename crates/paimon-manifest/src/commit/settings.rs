@@ -42,9 +42,8 @@ impl CommitSettings {
         let default = Self::default();
         let max_retries = match options.int("commit.max-retries")? {
             None => default.max_retries,
-            Some(retries) => u32::try_from(retries).map_err(|_| {
-                ManifestError::invalid(format!("commit.max-retries = {retries}: at least 0 expected"))
-            })?,
+            Some(retries) => u32::try_from(retries)
+                .map_err(|_| ManifestError::invalid(format!("commit.max-retries = {retries}: at least 0 expected")))?,
         };
         Ok(Self {
             max_retries,

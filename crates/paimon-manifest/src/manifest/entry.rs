@@ -120,9 +120,7 @@ impl ManifestEntry {
 /// because a later manifest may be about to meet it. The order of what stays is the order of the entries.
 ///
 /// Errors: `Corrupt` when a file is added that is there already. Source: `FileEntry.mergeEntries`.
-pub fn merge_entries<'a>(
-    entries: impl IntoIterator<Item = &'a ManifestEntry>,
-) -> Result<Vec<&'a ManifestEntry>> {
+pub fn merge_entries<'a>(entries: impl IntoIterator<Item = &'a ManifestEntry>) -> Result<Vec<&'a ManifestEntry>> {
     let mut merged: Vec<Option<&ManifestEntry>> = Vec::new();
     let mut places: HashMap<FileIdentity<'a>, usize> = HashMap::new();
     for entry in entries {
@@ -152,7 +150,9 @@ pub fn merge_entries<'a>(
 pub(super) fn check_version(found: Option<i32>, expected: i32) -> AvroResult<()> {
     match found {
         Some(found) if found == expected => Ok(()),
-        Some(found) => Err(AvroError::new(format!("_VERSION {found}, but only {expected} is known"))),
+        Some(found) => Err(AvroError::new(format!(
+            "_VERSION {found}, but only {expected} is known"
+        ))),
         None => Err(AvroError::new("the required field _VERSION is missing")),
     }
 }
@@ -161,7 +161,9 @@ pub(super) fn decode_kind(kind: Option<i32>) -> AvroResult<FileKind> {
     match required(kind, "_KIND")? {
         0 => Ok(FileKind::Add),
         1 => Ok(FileKind::Delete),
-        other => Err(AvroError::new(format!("_KIND {other} is neither 0 (add) nor 1 (delete)"))),
+        other => Err(AvroError::new(format!(
+            "_KIND {other} is neither 0 (add) nor 1 (delete)"
+        ))),
     }
 }
 
@@ -203,7 +205,7 @@ pub(super) fn encode_stats(stats: &SimpleStats, row: &mut Encoder) {
 }
 
 fn strings(value: Value<'_, '_, '_>) -> AvroResult<Vec<String>> {
-    value.array(Value::string)
+    value.array(|item| item.string())
 }
 
 fn decode_file(value: Value<'_, '_, '_>) -> AvroResult<DataFileMeta> {

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
-use futures::{StreamExt, TryStreamExt};
+use futures::StreamExt;
+use futures::stream::BoxStream;
 use paimon_format::ErrorKind;
 use paimon_format::env::Env;
 use paimon_format::storage::Storage;
@@ -96,24 +97,17 @@ impl ManifestFiles {
             .await
     }
 
-    /// The entries of several manifests that `keep` wants, in the order of manifests and entries; `scan.manifest.parallelism`
-    /// manifests are read at a time.
-    pub async fn read_manifests(
-        &self,
-        manifests: &[ManifestFileMeta],
-        mut keep: impl FnMut(&ManifestEntry) -> Result<bool>,
-    ) -> Result<Vec<ManifestEntry>> {
-        let mut read = futures::stream::iter(manifests.iter().map(|manifest| self.read_manifest(manifest)))
-            .buffered(self.settings.read_parallelism);
-        let mut kept = Vec::new();
-        while let Some(entries) = read.try_next().await? {
-            for entry in entries {
-                if keep(&entry)? {
-                    kept.push(entry);
-                }
-            }
-        }
-        Ok(kept)
+    /// The entries of several manifests, manifest by manifest in their order; `scan.manifest.parallelism` of them are read at a time.
+    /// Nothing is read before the stream is polled.
+    pub fn read_manifests(&self, manifests: Vec<ManifestFileMeta>) -> BoxStream<'static, Result<Vec<ManifestEntry>>> {
+        let files = self.clone();
+        futures::stream::iter(manifests)
+            .map(move |manifest| {
+                let files = files.clone();
+                async move { files.read_manifest(&manifest).await }
+            })
+            .buffered(self.settings.read_parallelism)
+            .boxed()
     }
 
     /// The entries of an index manifest, in its order. Errors as [`read_list`](Self::read_list).
@@ -208,7 +202,8 @@ impl ManifestFiles {
     fn encode<T>(&self, schema: &str, rows: &[T], encode: fn(&T, &mut Encoder)) -> Result<Vec<u8>> {
         let mut file = ContainerWriter::new(schema, self.settings.codec, &*self.env.ids);
         for row in rows {
-            file.append(|encoder| encode(row, encoder)).map_err(ManifestError::invalid)?;
+            file.append(|encoder| encode(row, encoder))
+                .map_err(ManifestError::invalid)?;
         }
         file.finish().map_err(ManifestError::invalid)
     }

@@ -56,7 +56,9 @@ impl IndexManifestEntry {
         check_version(version, VERSION)?;
         let kind = decode_kind(kind)?;
         if kind != FileKind::Add {
-            return Err(AvroError::new("_KIND 1 (delete), but an index manifest holds only files that are there"));
+            return Err(AvroError::new(
+                "_KIND 1 (delete), but an index manifest holds only files that are there",
+            ));
         }
         Ok(Self {
             kind,
@@ -190,7 +192,7 @@ fn decode_global_index(value: Value<'_, '_, '_>) -> AvroResult<GlobalIndexMeta> 
             "_ROW_RANGE_START" => row_range_start = Some(value.long()?),
             "_ROW_RANGE_END" => row_range_end = Some(value.long()?),
             "_INDEX_FIELD_ID" => index_field_id = Some(value.int()?),
-            "_EXTRA_FIELD_IDS" => extra_field_ids = value.optional(|value| value.array(Value::int))?,
+            "_EXTRA_FIELD_IDS" => extra_field_ids = value.optional(|value| value.array(|item| item.int()))?,
             "_INDEX_META" => index_meta = value.optional(|value| Ok(value.bytes()?.to_vec()))?,
             "_SOURCE_META" => source_meta = value.optional(|value| Ok(value.bytes()?.to_vec()))?,
             _ => value.skip()?,

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use futures::TryStreamExt;
 use paimon_format::row::BinaryRow;
 
 use super::entry::{FileIdentity, FileKind, ManifestEntry, merge_entries};
@@ -48,9 +49,11 @@ async fn full_compaction(
         .filter(|manifest| manifest.num_deleted_files > 0)
         .cloned()
         .collect();
-    let deletes = files
-        .read_manifests(&with_deletes, |entry| Ok(entry.kind == FileKind::Delete))
-        .await?;
+    let mut deletes = Vec::new();
+    let mut read = files.read_manifests(with_deletes);
+    while let Some(entries) = read.try_next().await? {
+        deletes.extend(entries.into_iter().filter(|entry| entry.kind == FileKind::Delete));
+    }
     let deleted: HashSet<FileIdentity<'_>> = deletes.iter().map(ManifestEntry::identity).collect();
 
     let types = files.partition_types();
@@ -116,7 +119,7 @@ async fn merge_candidates(
         merged.extend(candidates);
         return Ok(());
     }
-    let entries = files.read_manifests(&candidates, |_| Ok(true)).await?;
+    let entries: Vec<ManifestEntry> = files.read_manifests(candidates).try_concat().await?;
     let entries: Vec<ManifestEntry> = merge_entries(&entries)?.into_iter().cloned().collect();
     merged.extend(files.write_manifests(&entries, created).await?);
     Ok(())

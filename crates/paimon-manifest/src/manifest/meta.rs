@@ -107,7 +107,11 @@ impl ManifestFileMeta {
         };
         for partition in partitions {
             let partition = partition.to_datums(types)?;
-            if partition.iter().enumerate().all(|(column, value)| inside(column, value)) {
+            if partition
+                .iter()
+                .enumerate()
+                .all(|(column, value)| inside(column, value))
+            {
                 return Ok(true);
             }
         }

@@ -15,7 +15,13 @@ macro_rules! stats {
 
 macro_rules! optional {
     ($name:literal, $kind:literal) => {
-        concat!(r#"{"name":""#, $name, r#"","type":["null",""#, $kind, r#""],"default":null}"#)
+        concat!(
+            r#"{"name":""#,
+            $name,
+            r#"","type":["null",""#,
+            $kind,
+            r#""],"default":null}"#
+        )
     };
 }
 

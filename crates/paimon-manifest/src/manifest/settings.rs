@@ -53,7 +53,9 @@ impl ManifestSettings {
         let default = Self::default();
         let count = |key: &str| -> Result<Option<usize>> {
             match options.int(key)? {
-                Some(count) if count < 1 => Err(ManifestError::invalid(format!("{key} = {count}: at least 1 expected"))),
+                Some(count) if count < 1 => {
+                    Err(ManifestError::invalid(format!("{key} = {count}: at least 1 expected")))
+                }
                 count => Ok(count.map(|count| count as usize)),
             }
         };

@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use futures::TryStreamExt;
+
 use super::filter::ScanFilter;
 use crate::error::Result;
 use crate::manifest::{FileIdentity, FileKind, ManifestEntry, ManifestFileMeta, ManifestFiles};
@@ -22,9 +24,15 @@ pub async fn live_entries(
             needed.push(manifest.clone());
         }
     }
-    let mut entries = files
-        .read_manifests(&needed, |entry| pruner.keeps_entry(entry))
-        .await?;
+    let mut entries = Vec::new();
+    let mut read = files.read_manifests(needed);
+    while let Some(of_manifest) = read.try_next().await? {
+        for entry in of_manifest {
+            if pruner.keeps_entry(&entry)? {
+                entries.push(entry);
+            }
+        }
+    }
     let deleted: HashSet<FileIdentity<'_>> = entries
         .iter()
         .filter(|entry| entry.kind == FileKind::Delete)

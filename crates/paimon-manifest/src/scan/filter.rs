@@ -145,7 +145,10 @@ impl Pruner<'_> {
     /// Whether an entry is needed.
     pub(super) fn keeps_entry(&mut self, entry: &ManifestEntry) -> Result<bool> {
         let filter = self.filter;
-        let wanted = filter.buckets.as_ref().is_none_or(|buckets| buckets.contains(&entry.bucket))
+        let wanted = filter
+            .buckets
+            .as_ref()
+            .is_none_or(|buckets| buckets.contains(&entry.bucket))
             && filter.levels.contains(entry.file.level)
             && filter
                 .partitions

@@ -167,26 +167,27 @@ impl FileStoreScan {
 
     /// The entries behind [`plan`](Self::plan), pruned by partition, bucket and level.
     pub async fn entries(&self, snapshot: &Snapshot, kind: ScanKind) -> Result<Vec<ManifestEntry>> {
-        let base = (&snapshot.base_manifest_list, snapshot.base_manifest_list_size);
-        let delta = (&snapshot.delta_manifest_list, snapshot.delta_manifest_list_size);
-        let changelog = snapshot
-            .changelog_manifest_list
-            .as_ref()
-            .map(|name| (name, snapshot.changelog_manifest_list_size));
-        let lists = match kind {
-            ScanKind::All => vec![base, delta],
-            ScanKind::Delta => vec![delta],
-            ScanKind::Changelog => changelog.into_iter().collect(),
+        let files = &self.manifests;
+        let delta = files.read_list(&snapshot.delta_manifest_list, snapshot.delta_manifest_list_size);
+        let manifests = match (kind, &snapshot.changelog_manifest_list) {
+            (ScanKind::All, _) => {
+                let base = files.read_list(&snapshot.base_manifest_list, snapshot.base_manifest_list_size);
+                let (base, delta) = futures::future::try_join(base, delta).await?;
+                [base, delta].concat()
+            }
+            (ScanKind::Delta, _) => delta.await?,
+            (ScanKind::Changelog, Some(list)) => files.read_list(list, snapshot.changelog_manifest_list_size).await?,
+            (ScanKind::Changelog, None) => Vec::new(),
         };
-        let lists = lists
-            .into_iter()
-            .map(|(name, size)| self.manifests.read_list(name, size));
-        let manifests = futures::future::try_join_all(lists).await?.concat();
         live_entries(&self.manifests, &manifests, &self.filter).await
     }
 
     async fn filter_values(&self, buckets: &mut Vec<BucketFiles>) -> Result<()> {
-        let Some(predicate) = self.values.as_ref().filter(|_| self.value_filtering != ValueFiltering::Never) else {
+        let Some(predicate) = self
+            .values
+            .as_ref()
+            .filter(|_| self.value_filtering != ValueFiltering::Never)
+        else {
             return Ok(());
         };
         let mut kept = Vec::with_capacity(buckets.len());
@@ -232,17 +233,19 @@ fn group(entries: Vec<ManifestEntry>) -> Vec<BucketFiles> {
     let mut buckets: Vec<BucketFiles> = Vec::new();
     let mut places: HashMap<(BinaryRow, i32), usize> = HashMap::new();
     for entry in entries {
-        let place = *places.entry((entry.partition.clone(), entry.bucket)).or_insert_with(|| {
-            buckets.push(BucketFiles {
-                partition: entry.partition.clone(),
-                bucket: entry.bucket,
-                total_buckets: entry.total_buckets,
-                files: Vec::new(),
-                deletion_files: BTreeMap::new(),
-                hash_index: None,
+        let place = *places
+            .entry((entry.partition.clone(), entry.bucket))
+            .or_insert_with(|| {
+                buckets.push(BucketFiles {
+                    partition: entry.partition.clone(),
+                    bucket: entry.bucket,
+                    total_buckets: entry.total_buckets,
+                    files: Vec::new(),
+                    deletion_files: BTreeMap::new(),
+                    hash_index: None,
+                });
+                buckets.len() - 1
             });
-            buckets.len() - 1
-        });
         if let Some(bucket) = buckets.get_mut(place) {
             bucket.total_buckets = entry.total_buckets;
             bucket.files.push(entry.file);

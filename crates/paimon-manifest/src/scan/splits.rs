@@ -85,14 +85,13 @@ pub fn split_for_batch(
 
 /// Whether all files are on one level. Above level 0 that means that no two of them overlap.
 pub(super) fn on_one_level(files: &[Arc<DataFileMeta>]) -> bool {
-    files.windows(2).all(|pair| matches!(pair, [a, b] if a.level == b.level))
+    files
+        .windows(2)
+        .all(|pair| matches!(pair, [a, b] if a.level == b.level))
 }
 
 /// Next fit, in order: a bin is closed when the next item would overfill it. An item that is too large has a bin of its own.
-fn pack(
-    items: impl Iterator<Item = Vec<Arc<DataFileMeta>>>,
-    settings: &SplitSettings,
-) -> Vec<Vec<Arc<DataFileMeta>>> {
+fn pack(items: impl Iterator<Item = Vec<Arc<DataFileMeta>>>, settings: &SplitSettings) -> Vec<Vec<Arc<DataFileMeta>>> {
     let mut bins = Vec::new();
     let mut open: Vec<Arc<DataFileMeta>> = Vec::new();
     let mut filled = 0_u64;

@@ -122,7 +122,10 @@ fn take_key_option(options: &mut Options, option: &str, keys: &mut Vec<String>) 
 /// A field takes the next id, then the fields inside its type take theirs.
 fn assign_ids(field: &mut DataField, next_id: &mut i32) -> Result<()> {
     if *next_id >= SYSTEM_FIELD_IDS {
-        return Err(ManifestError::invalid(format!("column {}: too many fields", field.name)));
+        return Err(ManifestError::invalid(format!(
+            "column {}: too many fields",
+            field.name
+        )));
     }
     field.id = *next_id;
     *next_id += 1;
@@ -151,7 +154,10 @@ fn validate(schema: &TableSchema) -> Result<()> {
             return Err(ManifestError::invalid("a column has an empty name"));
         }
         if RESERVED_NAMES.contains(&field.name.as_str()) || field.name.starts_with(RESERVED_PREFIX) {
-            return Err(ManifestError::invalid(format!("the column name {} is reserved", field.name)));
+            return Err(ManifestError::invalid(format!(
+                "the column name {} is reserved",
+                field.name
+            )));
         }
     }
     for (what, keys) in [

@@ -66,7 +66,10 @@ impl TableSchema {
 
     /// Positions of the partition columns, in the order of the path.
     pub fn partition_positions(&self) -> Vec<usize> {
-        self.partition_keys.iter().filter_map(|key| self.position(key)).collect()
+        self.partition_keys
+            .iter()
+            .filter_map(|key| self.position(key))
+            .collect()
     }
 
     /// The partition columns, in the order of the path.
@@ -88,7 +91,10 @@ impl TableSchema {
     }
 
     fn types(&self, positions: &[usize]) -> Vec<DataType> {
-        self.fields_at(positions).into_iter().map(|field| field.data_type).collect()
+        self.fields_at(positions)
+            .into_iter()
+            .map(|field| field.data_type)
+            .collect()
     }
 
     /// Whether a key may move from one partition to another: the primary key does not hold all partition columns.

@@ -39,7 +39,7 @@ impl SchemaStore {
             .list(DIR)
             .try_filter_map(|file| async move {
                 let name = file.path.rsplit('/').next().unwrap_or_default();
-                Ok(name.strip_prefix(PREFIX).and_then(|id| id.parse().ok()))
+                Ok(name.strip_prefix(PREFIX).and_then(|id| id.parse::<i64>().ok()))
             })
             .try_collect()
             .await?;
@@ -67,7 +67,10 @@ impl SchemaStore {
         })?;
         let schema = Arc::new(TableSchema::from_json(&path, &bytes)?);
         if schema.id != id {
-            return Err(ManifestError::corrupt(path, format!("it holds the schema of id {}", schema.id)));
+            return Err(ManifestError::corrupt(
+                path,
+                format!("it holds the schema of id {}", schema.id),
+            ));
         }
         self.lock().insert(id, Arc::clone(&schema));
         Ok(schema)

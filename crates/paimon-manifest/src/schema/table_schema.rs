@@ -133,7 +133,10 @@ impl TableSchema {
                 return Err(format!("two columns are named {}", field.name));
             }
         }
-        for (what, keys) in [("primary key", &self.primary_keys), ("partition key", &self.partition_keys)] {
+        for (what, keys) in [
+            ("primary key", &self.primary_keys),
+            ("partition key", &self.partition_keys),
+        ] {
             let mut seen = HashSet::new();
             for key in keys {
                 if !names.contains(key.as_str()) {

@@ -62,12 +62,23 @@ impl SnapshotStore {
         Ok(self.list_ids().await?.first().copied())
     }
 
-    /// The latest snapshot; `None` when there is none.
+    /// The latest snapshot; `None` only when there is none.
+    ///
+    /// Errors: `NotFound` when it went away again and again (a rollback at the same time), `Corrupt`.
     pub async fn latest(&self) -> Result<Option<Snapshot>> {
-        match self.latest_id().await? {
-            Some(id) => self.find(id).await,
-            None => Ok(None),
+        let mut vanished = 0;
+        for _ in 0..READ_ATTEMPTS {
+            let Some(id) = self.latest_id().await? else {
+                return Ok(None);
+            };
+            if let Some(snapshot) = self.find(id).await? {
+                return Ok(Some(snapshot));
+            }
+            vanished = id;
         }
+        Err(ManifestError::NotFound(format!(
+            "snapshot {vanished} was the latest, but it is gone"
+        )))
     }
 
     /// The earliest snapshot; `None` when there is none. Goes on upwards when an expiration takes snapshots away meanwhile.
@@ -90,7 +101,7 @@ impl SnapshotStore {
             .list(DIR)
             .try_filter_map(|file| async move {
                 let name = file.path.rsplit('/').next().unwrap_or_default();
-                Ok(name.strip_prefix(PREFIX).and_then(|id| id.parse().ok()))
+                Ok(name.strip_prefix(PREFIX).and_then(|id| id.parse::<i64>().ok()))
             })
             .try_collect()
             .await?;

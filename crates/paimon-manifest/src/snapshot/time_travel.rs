@@ -56,7 +56,9 @@ impl SnapshotStore {
             (Some(earliest), Some(latest)) => format!("snapshots {earliest} to {latest} are there"),
             _ => "the table has no snapshot".to_string(),
         };
-        Err(ManifestError::NotFound(format!("snapshot {id} does not exist: {range}")))
+        Err(ManifestError::NotFound(format!(
+            "snapshot {id} does not exist: {range}"
+        )))
     }
 
     async fn nothing_at(&self, time_ms: i64) -> Result<ManifestError> {

@@ -29,7 +29,11 @@ async fn put(storage: &dyn Storage, path: &str, bytes: impl Into<Bytes>) {
 /// Reads all the metadata of the latest snapshot.
 async fn read(storage: &Arc<dyn Storage>) -> Result<usize, (ErrorKind, String)> {
     let told = |error: paimon_manifest::ManifestError| (error.kind(), error.to_string());
-    let schema = SchemaStore::new(Arc::clone(storage)).latest().await.map_err(told)?.unwrap();
+    let schema = SchemaStore::new(Arc::clone(storage))
+        .latest()
+        .await
+        .map_err(told)?
+        .unwrap();
     let snapshots = SnapshotStore::new(Arc::clone(storage), env());
     let snapshot = snapshots.latest().await.map_err(told)?.unwrap();
     let scan = FileStoreScan::new(Arc::clone(storage), env(), schema).map_err(told)?;
@@ -76,7 +80,10 @@ async fn damaged_snapshots() {
         ("", ""),
         (r#""commitKind" : "COMPACT""#, r#""commitKind" : "SHRINK""#),
         (r#""id" : "#, r#""no" : "#),
-        (r#""deltaManifestList" : "manifest-list-"#, r#""deltaManifestList" : "gone-"#),
+        (
+            r#""deltaManifestList" : "manifest-list-"#,
+            r#""deltaManifestList" : "gone-"#,
+        ),
         (r#""deltaManifestListSize" : 1"#, r#""deltaManifestListSize" : 2"#),
     ] {
         let storage = copy("dedup_basic").await;
@@ -101,7 +108,11 @@ async fn damaged_manifests() {
     for damage in ["missing", "empty", "cut", "garbage", "flipped"] {
         for kind in ["manifest/manifest-list-", "manifest/manifest-"] {
             let storage = copy("dedup_basic").await;
-            let latest = SnapshotStore::new(Arc::clone(&storage), env()).latest().await.unwrap().unwrap();
+            let latest = SnapshotStore::new(Arc::clone(&storage), env())
+                .latest()
+                .await
+                .unwrap()
+                .unwrap();
             let list = format!("manifest/{}", latest.delta_manifest_list);
             let path = match kind {
                 "manifest/manifest-list-" => list,

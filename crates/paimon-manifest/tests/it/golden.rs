@@ -17,12 +17,20 @@ async fn schemas_and_snapshots_are_written_byte_by_byte_as_java_does() {
         let schemas = SchemaStore::new(Arc::clone(&storage));
         for id in schemas.list_ids().await.unwrap() {
             let text = std::fs::read_to_string(golden_path(&scenario).join(TableSchema::path(id))).unwrap();
-            assert_eq!(schemas.get(id).await.unwrap().to_json().unwrap(), text, "{scenario} schema {id}");
+            assert_eq!(
+                schemas.get(id).await.unwrap().to_json().unwrap(),
+                text,
+                "{scenario} schema {id}"
+            );
         }
         let snapshots = SnapshotStore::new(Arc::clone(&storage), env());
         for id in snapshots.list_ids().await.unwrap() {
             let text = std::fs::read_to_string(golden_path(&scenario).join(Snapshot::path(id))).unwrap();
-            assert_eq!(snapshots.get(id).await.unwrap().to_json().unwrap(), text, "{scenario} snapshot {id}");
+            assert_eq!(
+                snapshots.get(id).await.unwrap().to_json().unwrap(),
+                text,
+                "{scenario} snapshot {id}"
+            );
         }
     }
 }
@@ -41,12 +49,23 @@ async fn manifests_read_back_as_they_were() {
             for (name, size) in lists(&snapshot) {
                 let list = java.read_list(name, size).await.unwrap();
                 let written = ours.write_list(&list, &mut created).await.unwrap();
-                assert_eq!(ours.read_list(&written.name, Some(written.size)).await.unwrap(), list, "{scenario} {name}");
+                assert_eq!(
+                    ours.read_list(&written.name, Some(written.size)).await.unwrap(),
+                    list,
+                    "{scenario} {name}"
+                );
                 for manifest in &list {
                     let entries = java.read_manifest(manifest).await.unwrap();
                     let again = ours.write_manifests(&entries, &mut created).await.unwrap();
-                    let [again] = again.as_slice() else { panic!("{scenario}: {again:?}") };
-                    assert_eq!(ours.read_manifest(again).await.unwrap(), entries, "{scenario} {}", manifest.file_name);
+                    let [again] = again.as_slice() else {
+                        panic!("{scenario}: {again:?}")
+                    };
+                    assert_eq!(
+                        ours.read_manifest(again).await.unwrap(),
+                        entries,
+                        "{scenario} {}",
+                        manifest.file_name
+                    );
                     // All that Java notes about a manifest is noted alike.
                     let mut same = again.clone();
                     same.file_name.clone_from(&manifest.file_name);
@@ -65,7 +84,11 @@ async fn manifests_read_back_as_they_were() {
 
 #[tokio::test]
 async fn avro_headers_are_those_of_java() {
-    for (scenario, list) in [("dynamic_bucket", "index-manifest"), ("dedup_basic", "manifest-list"), ("dedup_basic", "manifest")] {
+    for (scenario, list) in [
+        ("dynamic_bucket", "index-manifest"),
+        ("dedup_basic", "manifest-list"),
+        ("dedup_basic", "manifest"),
+    ] {
         let storage = golden(scenario);
         let schema = SchemaStore::new(Arc::clone(&storage)).latest().await.unwrap().unwrap();
         let java = manifests(storage.clone(), &schema);
@@ -97,7 +120,9 @@ async fn avro_headers_are_those_of_java() {
         let our_file = target.read_all(&format!("manifest/{our_name}")).await.unwrap();
         let (java_header, our_header) = (header(&java_file), header(&our_file));
         // The tables are of Java 1.4.2; `_SOURCE_META` came with 2.0.
-        let our_schema = our_header.0.replace(r#",{"name":"_SOURCE_META","type":["null","bytes"],"default":null}"#, "");
+        let our_schema = our_header
+            .0
+            .replace(r#",{"name":"_SOURCE_META","type":["null","bytes"],"default":null}"#, "");
         assert_eq!(our_schema, java_header.0, "{list}");
         assert_eq!(our_header.1, java_header.1, "{list}");
     }
@@ -113,10 +138,21 @@ async fn the_files_of_every_snapshot_are_those_that_java_lists() {
         let expected = golden_path(&scenario).join("../../../expected.json");
         let expected: Json = serde_json::from_slice(&std::fs::read(expected).unwrap()).unwrap();
         let mut compared = 0;
-        for java in expected["steps"].as_array().unwrap().iter().flat_map(|step| step["snapshots"].as_array().into_iter().flatten()) {
+        for java in expected["steps"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .flat_map(|step| step["snapshots"].as_array().into_iter().flatten())
+        {
             let id = java["id"].as_i64().unwrap();
-            let Some(snapshot) = snapshots.find(id).await.unwrap() else { continue };
-            assert_eq!(snapshot.commit_kind.to_string(), java["commitKind"], "{scenario} snapshot {id}");
+            let Some(snapshot) = snapshots.find(id).await.unwrap() else {
+                continue;
+            };
+            assert_eq!(
+                snapshot.commit_kind.to_string(),
+                java["commitKind"],
+                "{scenario} snapshot {id}"
+            );
             let plan = scan.plan(&snapshot, ScanKind::All).await.unwrap();
             let mut ours: Vec<(i64, i64, i64, i64)> = plan
                 .buckets
@@ -128,10 +164,21 @@ async fn the_files_of_every_snapshot_are_those_that_java_lists() {
                 .as_array()
                 .unwrap()
                 .iter()
-                .flat_map(|bucket| bucket["files"].as_array().unwrap().iter().map(move |file| (&bucket["bucket"], file)))
+                .flat_map(|bucket| {
+                    bucket["files"]
+                        .as_array()
+                        .unwrap()
+                        .iter()
+                        .map(move |file| (&bucket["bucket"], file))
+                })
                 .map(|(bucket, file)| {
                     let number = |value: &Json| value.as_i64().unwrap();
-                    (number(bucket), number(&file["level"]), number(&file["rowCount"]), number(&file["fileSize"]))
+                    (
+                        number(bucket),
+                        number(&file["level"]),
+                        number(&file["rowCount"]),
+                        number(&file["fileSize"]),
+                    )
                 })
                 .collect();
             ours.sort_unstable();
@@ -162,7 +209,7 @@ fn lists(snapshot: &Snapshot) -> Vec<(&str, Option<i64>)> {
 fn header(file: &[u8]) -> (String, String) {
     let mut metadata = std::collections::BTreeMap::new();
     let mut rest = &file[4..];
-    let mut long = |rest: &mut &[u8]| {
+    let long = |rest: &mut &[u8]| {
         let (mut value, mut shift) = (0_u64, 0);
         loop {
             let byte = rest[0];

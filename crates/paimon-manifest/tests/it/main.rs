@@ -2,9 +2,10 @@
 
 mod bad_input;
 mod commit;
+mod faulty;
 mod golden;
 mod merge;
-mod schema;
 mod scan;
+mod schema;
 mod snapshot;
 mod support;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures::TryStreamExt;
 use paimon_format::options::Options;
 use paimon_format::storage::Storage;
 use paimon_format::types::DataField;
@@ -19,7 +20,12 @@ fn settings(options: &[(&str, &str)]) -> ManifestSettings {
 }
 
 fn manifests(storage: &Arc<dyn Storage>, options: &[(&str, &str)]) -> ManifestFiles {
-    ManifestFiles::new(Arc::clone(storage), env(), vec![DataField::new(0, "p", int())], settings(options))
+    ManifestFiles::new(
+        Arc::clone(storage),
+        env(),
+        vec![DataField::new(0, "p", int())],
+        settings(options),
+    )
 }
 
 fn add(p: i32, name: &str) -> ManifestEntry {
@@ -33,7 +39,12 @@ fn delete(p: i32, name: &str) -> ManifestEntry {
 async fn write(files: &ManifestFiles, manifests: &[&[ManifestEntry]]) -> Vec<ManifestFileMeta> {
     let mut metas = Vec::new();
     for entries in manifests {
-        metas.extend(files.write_manifests(entries, &mut CreatedFiles::default()).await.unwrap());
+        metas.extend(
+            files
+                .write_manifests(entries, &mut CreatedFiles::default())
+                .await
+                .unwrap(),
+        );
     }
     metas
 }
@@ -70,7 +81,11 @@ fn entries_meet_in_order() {
     };
     assert_eq!(shown(&[add(1, "a"), add(1, "b"), delete(1, "a")]), "+b");
     assert_eq!(shown(&[delete(1, "a"), add(1, "b")]), "-a +b");
-    assert_eq!(shown(&[add(1, "a"), delete(2, "a")]), "+a -a", "another partition is another file");
+    assert_eq!(
+        shown(&[add(1, "a"), delete(2, "a")]),
+        "+a -a",
+        "another partition is another file"
+    );
     let mut moved = delete(1, "a");
     moved.file = Arc::new(moved.file.upgrade(2));
     assert_eq!(shown(&[add(1, "a"), moved]), "+a -a", "another level is another file");
@@ -92,7 +107,15 @@ async fn few_small_manifests_are_left_alone() {
 async fn many_small_manifests_become_one_and_removals_meet_additions() {
     let storage = memory();
     let files = manifests(&storage, &[("manifest.merge-min-count", "3")]);
-    let metas = write(&files, &[&[add(1, "a"), add(1, "b")], &[delete(1, "a")], &[add(1, "c"), delete(1, "z")]]).await;
+    let metas = write(
+        &files,
+        &[
+            &[add(1, "a"), add(1, "b")],
+            &[delete(1, "a")],
+            &[add(1, "c"), delete(1, "z")],
+        ],
+    )
+    .await;
     let mut created = CreatedFiles::default();
     let merged = merge_manifests(&files, metas, &mut created).await.unwrap();
     assert_eq!(shown(&merged), ["3: +2 -1"], "the removal of z waits for its addition");
@@ -105,9 +128,14 @@ async fn many_small_manifests_become_one_and_removals_meet_additions() {
 async fn manifests_that_reach_the_target_size_are_merged_at_once() {
     let storage = memory();
     // Every manifest is larger than one byte: each is its own group of candidates.
-    let files = manifests(&storage, &[("manifest.target-file-size", "1 b"), ("manifest.merge-min-count", "2")]);
+    let files = manifests(
+        &storage,
+        &[("manifest.target-file-size", "1 b"), ("manifest.merge-min-count", "2")],
+    );
     let metas = write(&files, &[&[add(1, "a")], &[add(1, "b")]]).await;
-    let merged = merge_manifests(&files, metas.clone(), &mut CreatedFiles::default()).await.unwrap();
+    let merged = merge_manifests(&files, metas.clone(), &mut CreatedFiles::default())
+        .await
+        .unwrap();
     assert_eq!(merged, metas);
 }
 
@@ -116,7 +144,10 @@ async fn a_full_compaction_takes_all_removals_out_and_leaves_other_partitions_al
     let storage = memory();
     let files = manifests(
         &storage,
-        &[("manifest.target-file-size", "1 b"), ("manifest.full-compaction-threshold-size", "1 b")],
+        &[
+            ("manifest.target-file-size", "1 b"),
+            ("manifest.full-compaction-threshold-size", "1 b"),
+        ],
     );
     let metas = write(
         &files,
@@ -130,7 +161,9 @@ async fn a_full_compaction_takes_all_removals_out_and_leaves_other_partitions_al
     )
     .await;
     let before = live(&files, &metas).await;
-    let merged = merge_manifests(&files, metas, &mut CreatedFiles::default()).await.unwrap();
+    let merged = merge_manifests(&files, metas, &mut CreatedFiles::default())
+        .await
+        .unwrap();
     assert_eq!(live(&files, &merged).await, before);
     assert_eq!(shown(&merged), ["1: +1 -0", "2: +1 -0", "5: +1 -0"]);
 }
@@ -143,9 +176,15 @@ async fn large_manifests_are_rolled() {
         &[("manifest.target-file-size", "40 kb"), ("manifest.compression", "null")],
     );
     let entries: Vec<ManifestEntry> = (0..3500).map(|i| add(i % 7, &format!("file-{i}"))).collect();
-    let metas = files.write_manifests(&entries, &mut CreatedFiles::default()).await.unwrap();
-    assert_eq!(shown(&metas), ["0: +1000 -0", "1: +1000 -0", "2: +1000 -0", "3: +500 -0"]);
-    let read = files.read_manifests(&metas, |_| Ok(true)).await.unwrap();
+    let metas = files
+        .write_manifests(&entries, &mut CreatedFiles::default())
+        .await
+        .unwrap();
+    assert_eq!(
+        shown(&metas),
+        ["0: +1000 -0", "1: +1000 -0", "2: +1000 -0", "3: +500 -0"]
+    );
+    let read: Vec<ManifestEntry> = files.read_manifests(metas.clone()).try_concat().await.unwrap();
     assert_eq!(read, entries);
     for meta in &metas {
         let size = storage.size(&format!("manifest/{}", meta.file_name)).await.unwrap();
@@ -209,9 +248,15 @@ fn an_index_manifest_is_a_state() {
         index(0, "pk-btree", "b0", Delete),
         index(0, "pk-btree", "b2", Add),
     ];
-    assert_eq!(names(combine_index_entries(before.clone(), &changes)), "h0-new h1 b1 b2");
+    assert_eq!(
+        names(combine_index_entries(before.clone(), &changes)),
+        "h0-new h1 b1 b2"
+    );
     // The order of the changes does not matter: removals go first.
-    let replaced = [index(0, "DELETION_VECTORS", "d1", Add), index(0, "DELETION_VECTORS", "d0", Delete)];
+    let replaced = [
+        index(0, "DELETION_VECTORS", "d1", Add),
+        index(0, "DELETION_VECTORS", "d0", Delete),
+    ];
     assert_eq!(names(combine_index_entries(before, &replaced)), "h0 h1 b0 b1 d1");
 }
 

@@ -12,12 +12,19 @@ async fn table() -> TestTable {
     let mut table = TestTable::create(memory(), env(), partitioned()).await;
     let (a, b, c) = (file("a", 0, 1, 5), file("b", 0, 6, 9), file("c", 0, 1, 9));
     table.commit(vec![append(1, 0, &[a.clone()]), append(2, 1, &[b])]).await;
-    table.commit(vec![compact(1, 0, &[a], &[file("d", 5, 1, 5)]), append(1, 0, &[c])]).await;
+    table
+        .commit(vec![compact(1, 0, &[a], &[file("d", 5, 1, 5)]), append(1, 0, &[c])])
+        .await;
     table
 }
 
 async fn planned(table: &TestTable, filter: ScanFilter) -> Vec<String> {
-    let plan = table.scan().with_filter(filter).plan(&table.latest().await, ScanKind::All).await.unwrap();
+    let plan = table
+        .scan()
+        .with_filter(filter)
+        .plan(&table.latest().await, ScanKind::All)
+        .await
+        .unwrap();
     let mut names: Vec<String> = plan
         .buckets
         .iter()
@@ -31,11 +38,23 @@ async fn planned(table: &TestTable, filter: ScanFilter) -> Vec<String> {
 async fn plans_are_pruned_by_partition_bucket_and_level() {
     let table = table().await;
     assert_eq!(planned(&table, ScanFilter::all()).await, ["b", "c", "d"]);
-    assert_eq!(planned(&table, ScanFilter::all().with_partitions([partition(1)])).await, ["c", "d"]);
-    assert_eq!(planned(&table, ScanFilter::all().with_partitions([partition(3)])).await, [""; 0]);
+    assert_eq!(
+        planned(&table, ScanFilter::all().with_partitions([partition(1)])).await,
+        ["c", "d"]
+    );
+    assert_eq!(
+        planned(&table, ScanFilter::all().with_partitions([partition(3)])).await,
+        [""; 0]
+    );
     assert_eq!(planned(&table, ScanFilter::all().with_buckets([1])).await, ["b"]);
-    assert_eq!(planned(&table, ScanFilter::all().with_levels(LevelRange::above_zero())).await, ["d"]);
-    assert_eq!(planned(&table, ScanFilter::all().with_levels(LevelRange::exactly(0))).await, ["b", "c"]);
+    assert_eq!(
+        planned(&table, ScanFilter::all().with_levels(LevelRange::above_zero())).await,
+        ["d"]
+    );
+    assert_eq!(
+        planned(&table, ScanFilter::all().with_levels(LevelRange::exactly(0))).await,
+        ["b", "c"]
+    );
 }
 
 #[tokio::test]
@@ -71,7 +90,10 @@ async fn deltas_and_changelogs_are_planned_alone() {
             plan.buckets.iter().flat_map(|bucket| bucket.files.clone()).collect()
         };
         let full = files(&full);
-        assert!(files(&delta).iter().all(|file| full.contains(file)), "what a snapshot adds lives in it");
+        assert!(
+            files(&delta).iter().all(|file| full.contains(file)),
+            "what a snapshot adds lives in it"
+        );
         let changelog = files(&scan.plan(&snapshot, ScanKind::Changelog).await.unwrap());
         assert!(changelog.iter().all(|file| file.file_name.starts_with("changelog-")));
         let rows: i64 = changelog.iter().map(|file| file.row_count).sum();
@@ -91,13 +113,19 @@ async fn deletion_vectors_and_hash_indexes_belong_to_their_bucket() {
         let snapshots = SnapshotStore::new(storage, env());
         let mut found = (false, false);
         for id in snapshots.list_ids().await.unwrap() {
-            let plan = scan.plan(&snapshots.get(id).await.unwrap(), ScanKind::All).await.unwrap();
+            let plan = scan
+                .plan(&snapshots.get(id).await.unwrap(), ScanKind::All)
+                .await
+                .unwrap();
             for bucket in plan.buckets {
                 found.1 |= bucket.hash_index.is_some();
                 for (name, deletion) in &bucket.deletion_files {
                     found.0 = true;
                     assert_eq!(&deletion.range.data_file_name, name);
-                    assert!(bucket.files.iter().any(|file| &file.file_name == name), "{scenario}: {name}");
+                    assert!(
+                        bucket.files.iter().any(|file| &file.file_name == name),
+                        "{scenario}: {name}"
+                    );
                 }
             }
         }
@@ -115,7 +143,11 @@ fn splits(files: &[Arc<DataFileMeta>], settings: &SplitSettings) -> Vec<String> 
             false => names.join(" "),
         }
     };
-    split_for_batch(files, settings, &keys).unwrap().into_iter().map(show).collect()
+    split_for_batch(files, settings, &keys)
+        .unwrap()
+        .into_iter()
+        .map(show)
+        .collect()
 }
 
 /// A file of so many megabytes.
@@ -143,19 +175,28 @@ fn splits_never_tear_overlapping_files_apart() {
         open_file_cost: 1,
         never_merges: false,
     };
-    assert_eq!(splits(&files, &tiny), ["[1-2]", "[3-4]", "5-180 5-190", "200-600 210-700"]);
+    assert_eq!(
+        splits(&files, &tiny),
+        ["[1-2]", "[3-4]", "5-180 5-190", "200-600 210-700"]
+    );
 }
 
 #[test]
 fn files_that_cannot_meet_are_packed_by_size_and_read_raw() {
-    let files: Vec<_> = (0..5).map(|i| sized(&format!("f{i}"), 5, i * 10, i * 10 + 9, 50)).collect();
+    let files: Vec<_> = (0..5)
+        .map(|i| sized(&format!("f{i}"), 5, i * 10, i * 10 + 9, 50))
+        .collect();
     let settings = SplitSettings::default();
     assert_eq!(splits(&files, &settings), ["[f0 f1]", "[f2 f3]", "[f4]"]);
     let mut with_delete = (*files[1]).clone();
     with_delete.delete_row_count = Some(1);
     let mut files = files;
     files[1] = Arc::new(with_delete);
-    assert_eq!(splits(&files, &settings), ["f0 f1", "f2 f3", "[f4]"], "retracts must be dropped by merging");
+    assert_eq!(
+        splits(&files, &settings),
+        ["f0 f1", "f2 f3", "[f4]"],
+        "retracts must be dropped by merging"
+    );
 }
 
 #[test]
@@ -167,6 +208,10 @@ fn tables_that_never_merge_read_all_levels_raw() {
         ..SplitSettings::default()
     };
     assert_eq!(splits(&files, &never_merges), ["[a b]"]);
-    assert_eq!(splits(&[sized("l0", 0, 1, 9, 1)], &never_merges), ["[l0]"], "a lone file");
+    assert_eq!(
+        splits(&[sized("l0", 0, 1, 9, 1)], &never_merges),
+        ["[l0]"],
+        "a lone file"
+    );
     assert_eq!(splits(&[], &never_merges), [""; 0]);
 }

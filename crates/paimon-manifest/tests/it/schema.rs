@@ -23,7 +23,13 @@ fn ids_are_given_depth_first_and_the_file_looks_like_javas() {
             ..DataField::new(0, "v", DataType::nullable(TypeKind::Decimal(10, 2)))
         })
         .column("arr", DataType::nullable(TypeKind::Array(Box::new(row(["x", "y"])))))
-        .column("m", DataType::nullable(TypeKind::Map(Box::new(DataType::not_null(TypeKind::Int)), Box::new(row(["p", "q"])))))
+        .column(
+            "m",
+            DataType::nullable(TypeKind::Map(
+                Box::new(DataType::not_null(TypeKind::Int)),
+                Box::new(row(["p", "q"])),
+            )),
+        )
         .option("bucket", "4")
         .option("primary-key", "dt, id")
         .option("partition", "dt")
@@ -77,14 +83,29 @@ fn a_schema_that_cannot_be_a_table_is_refused() {
         refused(base().primary_key(["a"]).partition_keys(["a"])),
         refused(base().primary_key(["a"]).option("primary-key", "b")),
         refused(base().column("n", nested.clone()).primary_key(["a", "n"])),
-        refused(base().column("n", nested.clone()).primary_key(["a"]).partition_keys(["n"])),
+        refused(
+            base()
+                .column("n", nested.clone())
+                .primary_key(["a"])
+                .partition_keys(["n"]),
+        ),
         refused(base().column("_KEY_x", int()).primary_key(["a"])),
         refused(base().column("_LEVEL", int()).primary_key(["a"])),
         refused(base().primary_key(["a"]).option("bucket-key", "b")),
         refused(base().primary_key(["a"]).option("bucket-key", "a, b")),
-        refused(base().primary_key(["a", "b"]).partition_keys(["b"]).option("bucket-key", "b")),
+        refused(
+            base()
+                .primary_key(["a", "b"])
+                .partition_keys(["b"])
+                .option("bucket-key", "b"),
+        ),
         refused(base().primary_key(["a"]).option("sequence.field", "z")),
-        refused(base().primary_key(["a"]).option("sequence.field", "b").option("sequence.field.sort-order", "up")),
+        refused(
+            base()
+                .primary_key(["a"])
+                .option("sequence.field", "b")
+                .option("sequence.field.sort-order", "up"),
+        ),
     ];
     insta::assert_snapshot!(errors.join("\n"));
 }
@@ -98,7 +119,11 @@ fn older_versions_imply_options() {
     };
     let options = |version: &str| {
         let schema = TableSchema::from_json("schema/schema-0", json(version).as_bytes()).unwrap();
-        let options: Vec<String> = schema.options.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        let options: Vec<String> = schema
+            .options
+            .iter()
+            .map(|(key, value)| format!("{key}={value}"))
+            .collect();
         options.join(" ")
     };
     assert_eq!(options(""), "bucket=1 file.format=orc");
@@ -115,7 +140,10 @@ async fn a_version_is_written_once() {
     assert!(schemas.latest().await.unwrap().is_none());
     let first = partitioned().build(1).unwrap();
     assert!(schemas.create(&first).await.unwrap());
-    assert!(schemas.create(&first).await.unwrap(), "the same bytes: it may have been ours");
+    assert!(
+        schemas.create(&first).await.unwrap(),
+        "the same bytes: it may have been ours"
+    );
     assert!(!schemas.create(&partitioned().build(2).unwrap()).await.unwrap());
     assert_eq!(*schemas.latest().await.unwrap().unwrap(), first);
     let once = schemas.get(0).await.unwrap();

@@ -12,7 +12,12 @@ use crate::support::{env, golden, memory};
 async fn with_snapshots(ids: impl IntoIterator<Item = i64>) -> (Arc<dyn Storage>, SnapshotStore) {
     let storage = memory();
     for id in ids {
-        put(&*storage, &Snapshot::path(id), &snapshot(id, "user", id).to_json().unwrap()).await;
+        put(
+            &*storage,
+            &Snapshot::path(id),
+            &snapshot(id, "user", id).to_json().unwrap(),
+        )
+        .await;
     }
     let snapshots = SnapshotStore::new(Arc::clone(&storage), env());
     (storage, snapshots)
@@ -66,7 +71,11 @@ async fn time_travel_finds_by_id_tag_time_and_version() {
     assert_eq!(id(TimeTravel::Tag("old".into())).await, "1");
     assert_eq!(id(TimeTravel::Version("old".into())).await, "1");
     assert_eq!(id(TimeTravel::Version("7".into())).await, "7");
-    assert_eq!(id(TimeTravel::Version("8".into())).await, "4", "a tag goes before an id");
+    assert_eq!(
+        id(TimeTravel::Version("8".into())).await,
+        "4",
+        "a tag goes before an id"
+    );
     for time in 3..=9 {
         assert_eq!(id(TimeTravel::TimestampMillis(start + time)).await, time.to_string());
     }
@@ -90,7 +99,10 @@ async fn fields_of_newer_versions_and_of_tags_are_read() {
         "timeMillis":5,"watermark":-9,"statistics":"stat-1","properties":{"k":"v"},"nextRowId":12,"operation":"TRUNCATE",
         "tagCreateTime":[2024,1,2,3,4,5,6000000],"tagTimeRetained":90000.000000000}"#;
     let tag = Tag::from_json("tag/tag-t", json.as_bytes()).unwrap();
-    assert_eq!(tag.tag_create_time.as_deref(), Some(&[2024, 1, 2, 3, 4, 5, 6_000_000][..]));
+    assert_eq!(
+        tag.tag_create_time.as_deref(),
+        Some(&[2024, 1, 2, 3, 4, 5, 6_000_000][..])
+    );
     assert_eq!(tag.tag_time_retained, Some(90_000.0));
     insta::assert_snapshot!(tag.snapshot.to_json().unwrap());
 }
@@ -100,7 +112,12 @@ async fn a_users_newest_snapshot_is_found_below_others() {
     let storage = memory();
     for id in 2..=300 {
         let user = if id == 5 || id == 2 { "u1" } else { "other" };
-        put(&*storage, &Snapshot::path(id), &snapshot(id, user, id).to_json().unwrap()).await;
+        put(
+            &*storage,
+            &Snapshot::path(id),
+            &snapshot(id, user, id).to_json().unwrap(),
+        )
+        .await;
     }
     let snapshots = SnapshotStore::new(storage, env());
     assert_eq!(snapshots.latest_of_user("u1").await.unwrap().unwrap().id, 5);

@@ -103,7 +103,12 @@ impl TestTable {
     }
 
     pub(crate) fn scan(&self) -> FileStoreScan {
-        FileStoreScan::new(Arc::clone(&self.storage), self.env.clone(), Arc::new(self.schema.clone())).unwrap()
+        FileStoreScan::new(
+            Arc::clone(&self.storage),
+            self.env.clone(),
+            Arc::new(self.schema.clone()),
+        )
+        .unwrap()
     }
 
     /// The files of the latest snapshot, as `p=1 bucket=0 L0 name`.
@@ -160,7 +165,11 @@ pub(crate) fn file(name: &str, level: i32, min: i32, max: i32) -> Arc<DataFileMe
         creation_time_ms: Some(1_700_000_000_000),
         delete_row_count: Some(0),
         embedded_index: None,
-        file_source: Some(if level == 0 { FileSource::Append } else { FileSource::Compact }),
+        file_source: Some(if level == 0 {
+            FileSource::Append
+        } else {
+            FileSource::Compact
+        }),
         value_stats_cols: Some(Vec::new()),
         external_path: None,
         first_row_id: None,
@@ -176,12 +185,7 @@ pub(crate) fn append(p: i32, bucket: i32, files: &[Arc<DataFileMeta>]) -> Commit
 }
 
 /// A message of a compaction of one bucket.
-pub(crate) fn compact(
-    p: i32,
-    bucket: i32,
-    before: &[Arc<DataFileMeta>],
-    after: &[Arc<DataFileMeta>],
-) -> CommitMessage {
+pub(crate) fn compact(p: i32, bucket: i32, before: &[Arc<DataFileMeta>], after: &[Arc<DataFileMeta>]) -> CommitMessage {
     let mut message = empty_message(p, bucket);
     message.increment.compact.compact_before = before.to_vec();
     message.increment.compact.compact_after = after.to_vec();

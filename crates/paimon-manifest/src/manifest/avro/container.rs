@@ -55,10 +55,7 @@ impl ManifestCodec {
 }
 
 /// Decodes all rows of a container file. The error says where in the file and what was expected.
-pub(crate) fn read_container<T>(
-    file: &[u8],
-    mut read: impl FnMut(Value<'_, '_, '_>) -> Result<T>,
-) -> Result<Vec<T>> {
+pub(crate) fn read_container<T>(file: &[u8], mut read: impl FnMut(Value<'_, '_, '_>) -> Result<T>) -> Result<Vec<T>> {
     let mut cursor = Cursor::new(file);
     let header = read_header(&mut cursor).map_err(|error| format!("header: {error}"))?;
     let mut rows = Vec::new();
@@ -75,7 +72,10 @@ pub(crate) fn read_container<T>(
             rows.push(read(value).map_err(|error| format!("block {block}, row {row}: {error}"))?);
         }
         if values.remaining() != 0 {
-            return Err(AvroError::new(format!("block {block}: {} bytes behind its last row", values.remaining())));
+            return Err(AvroError::new(format!(
+                "block {block}: {} bytes behind its last row",
+                values.remaining()
+            )));
         }
         cursor = rest;
     }

@@ -16,12 +16,10 @@ impl<'b> Cursor<'b> {
     }
 
     pub(super) fn take(&mut self, length: usize) -> Result<&'b [u8], String> {
-        let (taken, rest) = self.rest.split_at_checked(length).ok_or_else(|| {
-            format!(
-                "the data ends early: {length} bytes wanted, {} left",
-                self.rest.len()
-            )
-        })?;
+        let (taken, rest) = self
+            .rest
+            .split_at_checked(length)
+            .ok_or_else(|| format!("the data ends early: {length} bytes wanted, {} left", self.rest.len()))?;
         self.rest = rest;
         Ok(taken)
     }
@@ -30,10 +28,7 @@ impl<'b> Cursor<'b> {
     pub(super) fn long(&mut self) -> Result<i64, String> {
         let mut value: u64 = 0;
         for shift in (0..64).step_by(7) {
-            let (&byte, rest) = self
-                .rest
-                .split_first()
-                .ok_or("the data ends early inside a number")?;
+            let (&byte, rest) = self.rest.split_first().ok_or("the data ends early inside a number")?;
             self.rest = rest;
             value |= u64::from(byte & 0x7f) << shift;
             if byte & 0x80 == 0 {
@@ -68,7 +63,10 @@ impl<'b> Cursor<'b> {
         }
         let items = usize::try_from(count.unsigned_abs()).map_err(|_| format!("{count} items in an array"))?;
         if items > self.remaining() {
-            return Err(format!("{items} items announced, but only {} bytes left", self.remaining()));
+            return Err(format!(
+                "{items} items announced, but only {} bytes left",
+                self.remaining()
+            ));
         }
         Ok(items)
     }

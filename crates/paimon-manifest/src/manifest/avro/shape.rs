@@ -109,10 +109,7 @@ impl Parser {
                 let fields = child("fields")?
                     .as_array()
                     .ok_or("avro.schema: the fields of a record are no array")?;
-                let fields = fields
-                    .iter()
-                    .map(|field| self.field(field))
-                    .collect::<Result<_, _>>()?;
+                let fields = fields.iter().map(|field| self.field(field)).collect::<Result<_, _>>()?;
                 self.define(object, Shape::Record(fields))
             }
             primitive => self.named(primitive),

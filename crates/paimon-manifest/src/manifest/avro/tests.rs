@@ -72,7 +72,9 @@ fn every_codec_reads_back() {
 fn apache_avro_reads_what_is_written() {
     let file = encode(SCHEMA, ManifestCodec::Zstandard { level: 1 }, &rows(5_000));
     let reader = apache_avro::Reader::new(file.as_slice()).unwrap();
-    let found: Vec<_> = reader.map(|value| apache_avro::from_value::<Row2>(&value.unwrap()).unwrap()).collect();
+    let found: Vec<_> = reader
+        .map(|value| apache_avro::from_value::<Row2>(&value.unwrap()).unwrap())
+        .collect();
     let expected: Vec<_> = rows(5_000).into_iter().map(|(a, b)| Row2 { a, b }).collect();
     assert_eq!(found, expected);
 }
@@ -106,7 +108,10 @@ fn the_file_decides_about_order_nullability_and_further_fields() {
             row.long(-7);
         })
         .unwrap();
-    assert_eq!(decode(&writer.finish().unwrap()).unwrap(), [(-7, Some("text".to_string()))]);
+    assert_eq!(
+        decode(&writer.finish().unwrap()).unwrap(),
+        [(-7, Some("text".to_string()))]
+    );
 }
 
 #[test]
@@ -142,7 +147,7 @@ fn announced_sizes_are_not_believed() {
     let mut cursor = Encoder::default();
     cursor.long(1 << 60);
     let bytes = cursor.take();
-    insta::assert_snapshot!(super::cursor::Cursor::new(&bytes).bytes().unwrap_err(), @"");
+    insta::assert_snapshot!(cursor::Cursor::new(&bytes).bytes().unwrap_err(), @"");
 }
 
 proptest! {
@@ -163,7 +168,7 @@ proptest! {
         let mut encoder = Encoder::default();
         encoder.long(value);
         let bytes = encoder.take();
-        let mut cursor = super::cursor::Cursor::new(&bytes);
+        let mut cursor = cursor::Cursor::new(&bytes);
         prop_assert_eq!(cursor.long().unwrap(), value);
         prop_assert_eq!(cursor.remaining(), 0);
     }

@@ -28,7 +28,7 @@ impl<'s, 'c, 'b> Value<'s, 'c, 'b> {
     pub(crate) fn int(self) -> Result<i32> {
         let value = self.branch()?;
         match value.shape {
-            Shape::Int | Shape::Long => value.cursor.int(),
+            Shape::Int | Shape::Long => Ok(value.cursor.int()?),
             other => Err(unexpected("int", other)),
         }
     }
@@ -37,7 +37,7 @@ impl<'s, 'c, 'b> Value<'s, 'c, 'b> {
     pub(crate) fn long(self) -> Result<i64> {
         let value = self.branch()?;
         match value.shape {
-            Shape::Int | Shape::Long => value.cursor.long(),
+            Shape::Int | Shape::Long => Ok(value.cursor.long()?),
             other => Err(unexpected("long", other)),
         }
     }
@@ -46,7 +46,7 @@ impl<'s, 'c, 'b> Value<'s, 'c, 'b> {
     pub(crate) fn bytes(self) -> Result<&'b [u8]> {
         let value = self.branch()?;
         match value.shape {
-            Shape::Bytes => value.cursor.bytes(),
+            Shape::Bytes => Ok(value.cursor.bytes()?),
             other => Err(unexpected("bytes", other)),
         }
     }
@@ -61,10 +61,7 @@ impl<'s, 'c, 'b> Value<'s, 'c, 'b> {
     }
 
     /// An array, item by item.
-    pub(crate) fn array<T>(
-        self,
-        mut read: impl FnMut(Value<'_, '_, 'b>) -> Result<T>,
-    ) -> Result<Vec<T>> {
+    pub(crate) fn array<T>(self, mut read: impl FnMut(Value<'_, '_, 'b>) -> Result<T>) -> Result<Vec<T>> {
         let value = self.branch()?;
         let Shape::Array(item) = value.shape else {
             return Err(unexpected("array", value.shape));
@@ -82,10 +79,7 @@ impl<'s, 'c, 'b> Value<'s, 'c, 'b> {
     }
 
     /// A record, field by field in the file's order. The callback reads or skips each.
-    pub(crate) fn record(
-        self,
-        mut read: impl FnMut(&str, Value<'_, '_, 'b>) -> Result<()>,
-    ) -> Result<()> {
+    pub(crate) fn record(self, mut read: impl FnMut(&str, Value<'_, '_, 'b>) -> Result<()>) -> Result<()> {
         let value = self.branch()?;
         let Shape::Record(fields) = value.shape else {
             return Err(unexpected("record", value.shape));
@@ -149,10 +143,7 @@ fn skip(shape: &Shape, cursor: &mut Cursor<'_>) -> Result<()> {
     Ok(())
 }
 
-fn skip_blocks<'b>(
-    cursor: &mut Cursor<'b>,
-    mut item: impl FnMut(&mut Cursor<'b>) -> Result<()>,
-) -> Result<()> {
+fn skip_blocks<'b>(cursor: &mut Cursor<'b>, mut item: impl FnMut(&mut Cursor<'b>) -> Result<()>) -> Result<()> {
     loop {
         let count = cursor.block_count()?;
         if count == 0 {
