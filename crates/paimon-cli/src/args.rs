@@ -39,11 +39,13 @@ impl OptionArgs {
             Some(path) => {
                 let name = path.display();
                 let text = std::fs::read_to_string(path).map_err(|error| CliError::file(name, error))?;
-                parse_options_file(&text).map_err(|message| CliError::usage(format!("{}: {message}", path.display())))?
+                parse_options_file(&text)
+                    .map_err(|message| CliError::usage(format!("{}: {message}", path.display())))?
             }
         };
         for define in &self.define {
-            let (key, value) = key_value(define).map_err(|message| CliError::usage(format!("-D {define}: {message}")))?;
+            let (key, value) =
+                key_value(define).map_err(|message| CliError::usage(format!("-D {define}: {message}")))?;
             options.set(key, value);
         }
         Ok(options)
@@ -151,7 +153,10 @@ impl TravelArgs {
         if let Some(name) = &self.tag {
             return Ok(Some(TimeTravel::Tag(name.clone())));
         }
-        self.timestamp.as_deref().map(|text| Ok(TimeTravel::TimestampMillis(instant_ms(text)?))).transpose()
+        self.timestamp
+            .as_deref()
+            .map(|text| Ok(TimeTravel::TimestampMillis(instant_ms(text)?)))
+            .transpose()
     }
 }
 
@@ -181,7 +186,10 @@ mod tests {
     fn partition_values_may_hold_commas() {
         assert_eq!(
             partition_spec(r"dt=2024-01-01, hh=a\,b=c").unwrap(),
-            [("dt".to_owned(), "2024-01-01".to_owned()), ("hh".to_owned(), "a,b=c".to_owned())]
+            [
+                ("dt".to_owned(), "2024-01-01".to_owned()),
+                ("hh".to_owned(), "a,b=c".to_owned())
+            ]
         );
         assert_eq!(
             partition_spec("dt").unwrap_err().to_string(),

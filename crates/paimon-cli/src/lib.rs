@@ -13,8 +13,8 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser;
-use paimon::{Context, Registry};
 use paimon::format::env::Env;
+use paimon::{Context, Registry};
 
 pub use error::CliError;
 pub use output::Console;
@@ -41,7 +41,10 @@ pub fn run(registry: Registry, args: impl IntoIterator<Item = OsString>) -> Exit
     // Logs go to standard error, and only when asked for: RUST_LOG=info.
     let filter = tracing_subscriber::EnvFilter::from_default_env();
     // A program that embeds this one may have set its own subscriber.
-    let _ = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).try_init();
+    let _ = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .try_init();
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
@@ -74,13 +77,21 @@ pub async fn execute(
         Err(message) => {
             // Help and version are no failure and belong on the output.
             let text = message.render();
-            let stream = if message.use_stderr() { &mut console.err } else { &mut console.out };
+            let stream = if message.use_stderr() {
+                &mut console.err
+            } else {
+                &mut console.out
+            };
             let _ = write!(stream, "{text}").and_then(|()| stream.flush());
             return u8::try_from(message.exit_code()).unwrap_or(2);
         }
     };
     let mut session = Session::new(registry, env, console, cli.json);
-    let result = cli.command.run(&mut session).await.and_then(|()| session.console.flush());
+    let result = cli
+        .command
+        .run(&mut session)
+        .await
+        .and_then(|()| session.console.flush());
     match result {
         Ok(()) | Err(CliError::OutputClosed) => 0,
         Err(error) => {

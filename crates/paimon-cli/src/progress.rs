@@ -13,7 +13,11 @@ impl Progress {
     pub(crate) fn start(visible: bool, what: &'static str) -> Self {
         let bar = ProgressBar::with_draw_target(
             None,
-            if visible { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() },
+            if visible {
+                ProgressDrawTarget::stderr()
+            } else {
+                ProgressDrawTarget::hidden()
+            },
         );
         bar.set_prefix(what);
         bar.set_style(style("{spinner} {prefix} {msg} {elapsed}"));
@@ -26,7 +30,8 @@ impl Progress {
     /// So much of so much is done.
     pub(crate) fn position(&self, done: u64, of: u64) {
         if self.0.length() != Some(of) {
-            self.0.set_style(style("{spinner} {prefix} [{bar:30}] {pos}/{len} {msg} {elapsed}"));
+            self.0
+                .set_style(style("{spinner} {prefix} [{bar:30}] {pos}/{len} {msg} {elapsed}"));
             self.0.set_length(of);
         }
         self.0.set_position(done);

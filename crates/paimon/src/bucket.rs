@@ -13,7 +13,7 @@ use paimon_lsm::compact::{MergeTreeCompactManager, MergeTreeCompactRewriter, Rec
 use paimon_lsm::levels::{KeyOrder, Section};
 use paimon_lsm::pick::PickRule;
 use paimon_lsm::read::MergeRead;
-use paimon_lsm::write::{MergeTreeWriter, WriteSettings};
+use paimon_lsm::write::{MergeTreeWriter, WriteSettings, last_full_ms};
 use paimon_manifest::schema::SchemaStore;
 use paimon_merge::engine::MergeEngine;
 
@@ -99,7 +99,7 @@ impl BucketStores {
             self.expire.clone(),
         )?;
         let settings = self.settings.compact.clone();
-        let last_full_ms = last_full_ms(bucket.levels(), &settings, &*self.env().clock);
+        let last_full_ms = last_full_ms(&bucket.levels().all_files(), settings.num_levels - 1, &self.env());
         Ok(MergeTreeCompactManager::new(
             bucket.levels().clone(),
             settings.strategy.strategy(last_full_ms),
@@ -112,7 +112,12 @@ impl BucketStores {
     /// A merged or raw read of a bucket's files.
     pub(crate) fn merge_read(&self, partition: &BinaryRow, bucket: i32) -> Result<MergeRead> {
         let files = self.kv_files(partition, bucket)?;
-        Ok(MergeRead::new(self.env(), files, Arc::clone(&self.schema), Arc::clone(&self.engine)))
+        Ok(MergeRead::new(
+            self.env(),
+            files,
+            Arc::clone(&self.schema),
+            Arc::clone(&self.engine),
+        ))
     }
 
     fn env(&self) -> Env {

@@ -221,12 +221,18 @@ impl CompactBuilder {
         self.compact(table, picked, report).await
     }
 
-    async fn compact(&self, table: &Table, picked: Vec<BucketLevels>, mut report: CompactReport) -> Result<CompactReport> {
+    async fn compact(
+        &self,
+        table: &Table,
+        picked: Vec<BucketLevels>,
+        mut report: CompactReport,
+    ) -> Result<CompactReport> {
         let stores = BucketStores::new(table)?;
         let commit = TableCommit::new(table, &table.context().env().ids.uuid())?;
         let (done, all) = (AtomicUsize::new(0), picked.len());
-        let tasks = picked.iter().map(|bucket| async {
-            let message = self.compact_bucket(&stores, bucket).await;
+        let (stores, done) = (&stores, &done);
+        let tasks = picked.into_iter().map(|bucket| async move {
+            let message = self.compact_bucket(stores, &bucket).await;
             let done = done.fetch_add(1, Ordering::Relaxed) + 1;
             if let Some(progress) = &self.progress {
                 progress(done, all);

@@ -28,7 +28,12 @@ impl Context {
     pub fn system() -> Result<Self> {
         let handle = tokio::runtime::Handle::try_current().map_err(Error::invalid)?;
         let runtime = Arc::new(TokioRuntime::with_threads(handle, 0)?);
-        Ok(Self::new(Env::system(runtime, MEMORY_BYTES, u64::MAX, std::env::temp_dir())))
+        Ok(Self::new(Env::system(
+            runtime,
+            MEMORY_BYTES,
+            u64::MAX,
+            std::env::temp_dir(),
+        )))
     }
 
     /// With the built-in merge engines, and storages that need no settings: local folders, memory.

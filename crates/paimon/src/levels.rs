@@ -54,7 +54,10 @@ impl BucketLevels {
     /// Errors: `Corrupt` when the row is no key of the table.
     pub fn key_text(&self, key: &BinaryRow) -> Result<String> {
         let values = key.to_datums(&self.key_types)?;
-        let texts = values.iter().zip(self.key_types.iter()).map(|(value, data_type)| value.to_text(data_type));
+        let texts = values
+            .iter()
+            .zip(self.key_types.iter())
+            .map(|(value, data_type)| value.to_text(data_type));
         let texts: Vec<String> = texts.collect();
         Ok(match texts.as_slice() {
             [one] => one.clone(),
@@ -100,7 +103,11 @@ impl Table {
         for files in self.files(&snapshot, ScanFilter::all()).await? {
             let partition = Partition::new(files.partition.clone(), &fields)?;
             if selection.contains(&partition, files.bucket) {
-                let name = self.paths().bucket(&files.partition, files.bucket)?.directory().to_owned();
+                let name = self
+                    .paths()
+                    .bucket(&files.partition, files.bucket)?
+                    .directory()
+                    .to_owned();
                 let levels = Levels::restore(keys.clone(), files.files, num_levels);
                 let levels = levels.map_err(|error| Error::from(error).in_bucket(&name))?;
                 buckets.push(BucketLevels {
@@ -133,11 +140,7 @@ impl Table {
             let highest = bucket.levels.non_empty_highest_level();
             drop_delete(unit.output_level, highest, false, settings.force_keep_delete)
         });
-        Ok(BucketPick {
-            unit,
-            drop_delete,
-            why,
-        })
+        Ok(BucketPick { unit, drop_delete, why })
     }
 }
 
@@ -160,7 +163,9 @@ fn why(unit: &CompactUnit, runs: &[LevelSortedRun], settings: &CompactSettings) 
             early.and_then(|early| early.incremental_size_bytes).unwrap_or_default()
         ),
         PickReason::SizeAmplification => {
-            let (oldest, newer) = runs.split_last().map_or((0, 0), |(oldest, newer)| (oldest.run.total_size(), sum(newer)));
+            let (oldest, newer) = runs
+                .split_last()
+                .map_or((0, 0), |(oldest, newer)| (oldest.run.total_size(), sum(newer)));
             format!(
                 "the newer runs, {newer} bytes, are over compaction.max-size-amplification-percent = {} % of the oldest, {oldest} bytes",
                 universal.max_size_amplification_percent
@@ -183,7 +188,11 @@ fn why(unit: &CompactUnit, runs: &[LevelSortedRun], settings: &CompactSettings) 
 
 fn why_not(runs: &[LevelSortedRun], full: bool, settings: &CompactSettings, max_level: i32) -> String {
     let trigger = settings.strategy.universal.compaction_trigger;
-    let counted = if runs.len() == 1 { "1 sorted run is".to_owned() } else { format!("{} sorted runs are", runs.len()) };
+    let counted = if runs.len() == 1 {
+        "1 sorted run is".to_owned()
+    } else {
+        format!("{} sorted runs are", runs.len())
+    };
     if full {
         format!("all rows are in one sorted run at the top level, {max_level}")
     } else if runs.len() < trigger {

@@ -24,7 +24,11 @@ impl Partition {
         let values = row.to_datums(&types)?;
         Ok(Self {
             names: fields.iter().map(|field| field.name.clone()).collect(),
-            texts: values.iter().zip(&types).map(|(value, data_type)| text(value, data_type)).collect(),
+            texts: values
+                .iter()
+                .zip(&types)
+                .map(|(value, data_type)| text(value, data_type))
+                .collect(),
             row,
         })
     }
@@ -37,7 +41,10 @@ impl Partition {
     /// Column names with the text of their values, in the order of the path. Null is `None`. The text is that of SQL (a DATE is
     /// `2024-01-01`), whatever the table's directories are called.
     pub fn values(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
-        self.names.iter().map(String::as_str).zip(self.texts.iter().map(Option::as_deref))
+        self.names
+            .iter()
+            .map(String::as_str)
+            .zip(self.texts.iter().map(Option::as_deref))
     }
 
     /// The same as a map.
@@ -106,7 +113,11 @@ impl Selection {
                     let names: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
                     return Err(Error::invalid(format!(
                         "{name} is no partition column; the table has {}",
-                        if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+                        if names.is_empty() {
+                            "none".to_owned()
+                        } else {
+                            names.join(", ")
+                        }
                     )));
                 };
                 let value = match value.as_deref() {

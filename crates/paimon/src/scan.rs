@@ -18,7 +18,8 @@ impl Table {
             None => Ok(Vec::new()),
             Some(snapshot) => {
                 let partitions = partitions.iter().map(|&partition| partition.clone());
-                self.files(&snapshot, ScanFilter::all().with_partitions(partitions)).await
+                self.files(&snapshot, ScanFilter::all().with_partitions(partitions))
+                    .await
             }
         }
     }

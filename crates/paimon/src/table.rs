@@ -229,8 +229,13 @@ impl Table {
 
     /// The types of the trimmed primary key.
     pub(crate) fn key_types(&self) -> Result<Vec<DataType>> {
-        let schema = self.schema();
-        Ok(schema.types(&schema.trimmed_primary_key()?))
+        Ok(self.types_of(&self.schema().trimmed_primary_key()?))
+    }
+
+    /// The types of columns, by position.
+    pub(crate) fn types_of(&self, positions: &[usize]) -> Vec<DataType> {
+        let fields = self.schema().fields_at(positions);
+        fields.into_iter().map(|field| field.data_type).collect()
     }
 
     /// The merge engine that the options name. Errors: `Invalid`, `Unsupported`, naming the option.
@@ -256,7 +261,9 @@ impl Table {
         if let Some(name) = &settings.row_kind_field
             && self.schema().field(name).is_none()
         {
-            return Err(Error::invalid(format!("option 'rowkind.field' = '{name}': the table has no such column")));
+            return Err(Error::invalid(format!(
+                "option 'rowkind.field' = '{name}': the table has no such column"
+            )));
         }
         BucketStores::new(self)?;
         BucketMode::from_options(self.options())?;

@@ -45,7 +45,10 @@ impl Compact {
             .full(self.full)
             .dry_run(self.dry_run)
             .select(self.part.selection()?)
-            .jobs(self.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)))
+            .jobs(
+                self.jobs
+                    .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)),
+            )
             .on_progress({
                 let progress = progress.clone();
                 move |done, buckets| progress.position(done as u64, buckets as u64)
@@ -92,9 +95,14 @@ fn to_json(report: &CompactReport, dry_run: bool) -> serde_json::Value {
 pub(super) fn text(report: &CompactReport, dry_run: bool) -> String {
     let looked_at = report.buckets_looked_at;
     if report.buckets.is_empty() {
-        return format!("nothing to do: no compaction is due in {looked_at} {}\n", plural(looked_at, "bucket"));
+        return format!(
+            "nothing to do: no compaction is due in {looked_at} {}\n",
+            plural(looked_at, "bucket")
+        );
     }
-    let mut grid = Grid::new(["bucket", "rule", ">level", ">files", ">size", ">rows", "", ">files", ">size", ">rows"]);
+    let mut grid = Grid::new([
+        "bucket", "rule", ">level", ">files", ">size", ">rows", "", ">files", ">size", ">rows",
+    ]);
     for bucket in &report.buckets {
         let known = |count: u64| if dry_run { "?".to_owned() } else { count.to_string() };
         grid.row([
@@ -106,7 +114,11 @@ pub(super) fn text(report: &CompactReport, dry_run: bool) -> String {
             bucket.input.rows.to_string(),
             "→".to_owned(),
             known(bucket.output.files),
-            if dry_run { "?".to_owned() } else { bytes(bucket.output.bytes) },
+            if dry_run {
+                "?".to_owned()
+            } else {
+                bytes(bucket.output.bytes)
+            },
             known(bucket.output.rows),
         ]);
     }
@@ -153,5 +165,9 @@ fn rule(reason: PickReason) -> String {
 }
 
 fn plural(count: usize, word: &str) -> String {
-    if count == 1 { word.to_owned() } else { format!("{word}s") }
+    if count == 1 {
+        word.to_owned()
+    } else {
+        format!("{word}s")
+    }
 }

@@ -11,7 +11,9 @@ use crate::session::Session;
 
 /// Make a new table
 #[derive(Debug, Args)]
-#[command(after_help = "Example: paimon create ./wh/shop.db/orders --column 'id BIGINT' --column 'city STRING' --primary-key id -D bucket=2")]
+#[command(
+    after_help = "Example: paimon create ./wh/shop.db/orders --column 'id BIGINT' --column 'city STRING' --primary-key id -D bucket=2"
+)]
 pub(crate) struct Create {
     #[command(flatten)]
     table: TableArgs,
@@ -100,7 +102,9 @@ fn report(session: &mut Session<'_>, table: &str, created: bool) -> Result<(), C
     } else if created {
         session.console.line(format_args!("created {table}"))
     } else {
-        session.console.line(format_args!("{table} is there already: nothing to do"))
+        session
+            .console
+            .line(format_args!("{table} is there already: nothing to do"))
     }
 }
 
@@ -111,8 +115,11 @@ fn parse_column(text: &str) -> Result<DataField, CliError> {
         Some(quoted) => quoted.split_once('`'),
         None => text.split_once(char::is_whitespace),
     };
-    let Some((name, data_type)) = parts.filter(|(name, data_type)| !name.is_empty() && !data_type.trim().is_empty()) else {
-        return Err(CliError::usage(format!("--column {text}: expected a name and a type, for example 'id BIGINT'")));
+    let Some((name, data_type)) = parts.filter(|(name, data_type)| !name.is_empty() && !data_type.trim().is_empty())
+    else {
+        return Err(CliError::usage(format!(
+            "--column {text}: expected a name and a type, for example 'id BIGINT'"
+        )));
     };
     let data_type: DataType = data_type
         .trim()

@@ -28,7 +28,9 @@ pub(crate) struct Demo {
 
 impl Demo {
     pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<(), CliError> {
-        let root = self.dir.unwrap_or_else(|| session.env.temp.join(format!("paimon-demo-{}", session.env.ids.uuid())));
+        let root = self
+            .dir
+            .unwrap_or_else(|| session.env.temp.join(format!("paimon-demo-{}", session.env.ids.uuid())));
         let location = root.join("shop.db").join("orders").display().to_string();
         let context = session.context(&OptionArgs::default())?;
         let table = Table::create(&location, schema()?, &context).await?;
@@ -37,7 +39,13 @@ impl Demo {
         let commits: Vec<&str> = ORDERS.split("\n\n").collect();
         let (first, rest) = commits.split_at(commits.len() / 2 + 2);
         let rows = feed(&table, first, 1).await?;
-        say(session, &format!("{} commits of a change stream, {rows} changes: each made one level-0 file", first.len()))?;
+        say(
+            session,
+            &format!(
+                "{} commits of a change stream, {rows} changes: each made one level-0 file",
+                first.len()
+            ),
+        )?;
         show(session, &table).await?;
 
         say(session, "One compaction: the files that the rule picks, not more")?;

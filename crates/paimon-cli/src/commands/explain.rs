@@ -63,7 +63,11 @@ pub(super) fn text(pick: &BucketPick) -> String {
         return format!("→ nothing to do: {}\n", pick.why);
     };
     let runs = if unit.runs == 1 { "run" } else { "runs" };
-    let deletes = if pick.drop_delete { "deletes go away" } else { "deletes stay" };
+    let deletes = if pick.drop_delete {
+        "deletes go away"
+    } else {
+        "deletes stay"
+    };
     format!(
         "→ the {} newest {runs} ({} in {} files) to level {}; {deletes}\n  because {}\n",
         unit.runs,

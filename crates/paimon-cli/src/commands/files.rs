@@ -22,8 +22,20 @@ pub(crate) struct Files {
 impl Files {
     pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<(), CliError> {
         let table = session.open(&self.table).await?;
-        let buckets = table.buckets(&self.travel.time_travel()?.unwrap_or_default(), &self.part.selection()?).await?;
-        let mut grid = Grid::new(["bucket", ">level", "file", ">size", ">rows", ">deletes", "min key", "max key", ">sequence"]);
+        let buckets = table
+            .buckets(&self.travel.time_travel()?.unwrap_or_default(), &self.part.selection()?)
+            .await?;
+        let mut grid = Grid::new([
+            "bucket",
+            ">level",
+            "file",
+            ">size",
+            ">rows",
+            ">deletes",
+            "min key",
+            "max key",
+            ">sequence",
+        ]);
         for bucket in &buckets {
             for run in bucket.runs() {
                 for file in run.run.files() {
@@ -51,7 +63,8 @@ impl Files {
                         file.file_name.clone(),
                         bytes(u64::try_from(file.file_size).unwrap_or(0)),
                         file.row_count.to_string(),
-                        file.delete_row_count.map_or_else(|| "?".to_owned(), |count| count.to_string()),
+                        file.delete_row_count
+                            .map_or_else(|| "?".to_owned(), |count| count.to_string()),
                         bucket.key_text(&file.min_key)?,
                         bucket.key_text(&file.max_key)?,
                         format!("{}..{}", file.min_sequence_number, file.max_sequence_number),

@@ -23,7 +23,9 @@ pub(crate) struct Levels {
 impl Levels {
     pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<(), CliError> {
         let table = session.open(&self.table).await?;
-        let buckets = table.buckets(&self.travel.time_travel()?.unwrap_or_default(), &self.part.selection()?).await?;
+        let buckets = table
+            .buckets(&self.travel.time_travel()?.unwrap_or_default(), &self.part.selection()?)
+            .await?;
         if session.json {
             for bucket in &buckets {
                 session.console.json(&json(bucket)?)?;

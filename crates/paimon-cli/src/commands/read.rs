@@ -13,7 +13,9 @@ use crate::session::Session;
 
 /// Read the rows of a table
 #[derive(Debug, Args)]
-#[command(after_help = "Example: paimon read ./wh/shop.db/orders --columns id,city --where \"city IN ('Wien','Praha') AND amount >= 10\" --limit 5")]
+#[command(
+    after_help = "Example: paimon read ./wh/shop.db/orders --columns id,city --where \"city IN ('Wien','Praha') AND amount >= 10\" --limit 5"
+)]
 pub(crate) struct Read {
     #[command(flatten)]
     table: TableArgs,

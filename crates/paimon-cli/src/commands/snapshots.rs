@@ -23,14 +23,25 @@ impl Snapshots {
         let snapshots = table.snapshots(self.limit).await?;
         if session.json {
             for snapshot in &snapshots {
-                session.console.json(&serde_json::to_value(snapshot).map_err(CliError::internal)?)?;
+                session
+                    .console
+                    .json(&serde_json::to_value(snapshot).map_err(CliError::internal)?)?;
             }
             return Ok(());
         }
         if snapshots.is_empty() {
             return session.console.line("no snapshots: nothing was committed yet");
         }
-        let mut grid = Grid::new([">id", "kind", "time (UTC)", "user", ">identifier", ">schema", ">records", ">change"]);
+        let mut grid = Grid::new([
+            ">id",
+            "kind",
+            "time (UTC)",
+            "user",
+            ">identifier",
+            ">schema",
+            ">records",
+            ">change",
+        ]);
         for snapshot in &snapshots {
             grid.row([
                 snapshot.id.to_string(),

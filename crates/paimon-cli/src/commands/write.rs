@@ -60,8 +60,9 @@ impl Write {
             fields: table.schema().fields.clone(),
             kind_field: self.kind_field.clone(),
             null: self.null.clone(),
-            delimiter: u8::try_from(self.delimiter)
-                .map_err(|_| CliError::usage(format!("--delimiter {:?}: expected an ASCII character", self.delimiter)))?,
+            delimiter: u8::try_from(self.delimiter).map_err(|_| {
+                CliError::usage(format!("--delimiter {:?}: expected an ASCII character", self.delimiter))
+            })?,
         };
         let input = input::open(&self.file, format, settings, session.console)?;
         let progress = Progress::start(session.console.progress, "writing");
@@ -136,7 +137,9 @@ impl Job {
         let identifier = self.identifier;
         self.identifier += 1;
         let snapshots = if self.recovers {
-            self.commit.filter_and_commit(vec![(identifier, messages.clone())]).await?
+            self.commit
+                .filter_and_commit(vec![(identifier, messages.clone())])
+                .await?
         } else {
             self.commit.commit(identifier, messages.clone()).await?
         };
@@ -163,7 +166,9 @@ fn report(session: &mut Session<'_>, written: &Written) -> Result<(), CliError> 
     }
     match written.snapshots.last() {
         None if written.rows == 0 => session.console.line("nothing to do: no rows"),
-        None => session.console.line("nothing to do: these commits are in the table already"),
+        None => session
+            .console
+            .line("nothing to do: these commits are in the table already"),
         Some(snapshot) => session.console.line(format_args!(
             "wrote {} rows in {} files ({}), snapshot {snapshot}",
             written.rows,

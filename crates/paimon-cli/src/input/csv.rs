@@ -16,7 +16,9 @@ use crate::error::CliError;
 pub(super) fn open(label: String, reader: Box<dyn Read + Send>, settings: InputSettings) -> Result<Input, CliError> {
     let mut reader = BufReader::new(reader);
     let mut header = String::new();
-    reader.read_line(&mut header).map_err(|error| CliError::file(&label, error))?;
+    reader
+        .read_line(&mut header)
+        .map_err(|error| CliError::file(&label, error))?;
     let names = header_names(&header, settings.delimiter)?;
     let text = |name: &String| Field::new(name, DataType::Utf8, true);
     let schema = Arc::new(Schema::new(names.iter().map(text).collect::<Vec<_>>()));
@@ -43,13 +45,20 @@ pub(super) fn open(label: String, reader: Box<dyn Read + Send>, settings: InputS
 
 /// The names of a header line.
 fn header_names(header: &str, delimiter: u8) -> Result<Vec<String>, CliError> {
-    let format = arrow_csv::reader::Format::default().with_delimiter(delimiter).with_header(true);
+    let format = arrow_csv::reader::Format::default()
+        .with_delimiter(delimiter)
+        .with_header(true);
     let (schema, _) = format.infer_schema(header.as_bytes(), Some(0))?;
     Ok(schema.fields().iter().map(|field| field.name().clone()).collect())
 }
 
 /// Texts as the table's types; columns that the table does not have stay, to be refused by name.
-fn typed(label: &str, first_line: usize, batch: &RecordBatch, settings: &InputSettings) -> Result<RecordBatch, CliError> {
+fn typed(
+    label: &str,
+    first_line: usize,
+    batch: &RecordBatch,
+    settings: &InputSettings,
+) -> Result<RecordBatch, CliError> {
     let mut fields = Vec::with_capacity(batch.num_columns());
     let mut columns = Vec::with_capacity(batch.num_columns());
     for (given, texts) in batch.schema_ref().fields().iter().zip(batch.columns()) {

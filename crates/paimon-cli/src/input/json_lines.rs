@@ -63,11 +63,17 @@ impl<R: BufRead> JsonLines<R> {
             if line.trim().is_empty() {
                 continue;
             }
-            let value = serde_json::from_str(&line).map_err(|error| self.wrong(self.line, format!("no JSON: {error}")))?;
-            self.row(value, &mut rows).map_err(|message| self.wrong(self.line, message))?;
+            let value =
+                serde_json::from_str(&line).map_err(|error| self.wrong(self.line, format!("no JSON: {error}")))?;
+            self.row(value, &mut rows)
+                .map_err(|message| self.wrong(self.line, message))?;
             rows.lines.push(self.line);
         }
-        if rows.lines.is_empty() { Ok(None) } else { self.batch(rows).map(Some) }
+        if rows.lines.is_empty() {
+            Ok(None)
+        } else {
+            self.batch(rows).map(Some)
+        }
     }
 
     fn row(&self, value: Value, rows: &mut Rows) -> Result<(), String> {
@@ -75,7 +81,8 @@ impl<R: BufRead> JsonLines<R> {
             Value::Object(object) => self.object(object, rows),
             Value::Array(values) if values.len() == self.settings.fields.len() + 1 => {
                 let mut values = values.into_iter();
-                rows.kinds.push(Some(kind(values.next().as_ref().and_then(Value::as_str))?));
+                rows.kinds
+                    .push(Some(kind(values.next().as_ref().and_then(Value::as_str))?));
                 for (column, value) in rows.columns.iter_mut().zip(values) {
                     column.push(value);
                 }
@@ -93,7 +100,9 @@ impl<R: BufRead> JsonLines<R> {
     fn object(&self, mut object: Map<String, Value>, rows: &mut Rows) -> Result<(), String> {
         let mut row_kind = None;
         if let Some(name) = &self.settings.kind_field {
-            let text = object.get(name).ok_or_else(|| format!("there is no field {name:?} (--kind-field)"))?;
+            let text = object
+                .get(name)
+                .ok_or_else(|| format!("there is no field {name:?} (--kind-field)"))?;
             row_kind = Some(kind(text.as_str()).map_err(|message| format!("field {name}: {message}"))?);
             if !self.settings.fields.iter().any(|field| field.name == *name) {
                 object.remove(name);
@@ -117,7 +126,10 @@ impl<R: BufRead> JsonLines<R> {
             if let Some(row) = values.iter().position(Value::is_null)
                 && !field.data_type.nullable
             {
-                return Err(self.wrong(line_of(row), format!("column {} is NOT NULL, but has no value", field.name)));
+                return Err(self.wrong(
+                    line_of(row),
+                    format!("column {} is NOT NULL, but has no value", field.name),
+                ));
             }
             let array = decode_column(values, field)
                 .map_err(|(row, message)| self.wrong(line_of(row), format!("column {}: {message}", field.name)))?;

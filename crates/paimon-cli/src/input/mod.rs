@@ -97,7 +97,9 @@ fn take_kinds(
         return Ok((batch, None));
     };
     let Ok(position) = batch.schema_ref().index_of(name) else {
-        return Err(CliError::usage(format!("{label}: there is no column {name} (--kind-field)")));
+        return Err(CliError::usage(format!(
+            "{label}: there is no column {name} (--kind-field)"
+        )));
     };
     let texts = cast(batch.column(position), &DataType::Utf8)?;
     let mut kinds = Vec::with_capacity(texts.len());

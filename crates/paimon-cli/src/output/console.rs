@@ -52,6 +52,8 @@ impl Console {
 
 impl std::fmt::Debug for Console {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Console").field("progress", &self.progress).finish_non_exhaustive()
+        f.debug_struct("Console")
+            .field("progress", &self.progress)
+            .finish_non_exhaustive()
     }
 }

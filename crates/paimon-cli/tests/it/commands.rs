@@ -9,8 +9,12 @@ async fn shop() -> Shell {
     let shell = Shell::new();
     shell.create().await;
     for commit in 0..6 {
-        let line = |op: &str, id: i32, city: &str| format!("{{\"op\":\"{op}\",\"id\":{id},\"city\":\"{city}\",\"amount\":\"{commit}.50\"}}\n");
-        shell.write(&format!("{}{}", line("+I", commit, "Wien"), line("+U", 100, "Praha"))).await;
+        let line = |op: &str, id: i32, city: &str| {
+            format!("{{\"op\":\"{op}\",\"id\":{id},\"city\":\"{city}\",\"amount\":\"{commit}.50\"}}\n")
+        };
+        shell
+            .write(&format!("{}{}", line("+I", commit, "Wien"), line("+U", 100, "Praha")))
+            .await;
     }
     shell
 }
@@ -60,7 +64,12 @@ async fn compaction_tells_what_it_did() {
     assert_snapshot!("one_pick", shell.ok(&["compact", "@t"]).await);
     assert_snapshot!("nothing_due", shell.ok(&["compact", "@t"]).await);
     shell.write("{\"op\":\"-D\",\"id\":0}\n").await;
-    assert_snapshot!("full", shell.ok(&["compact", "@t", "--full", "--jobs", "2", "--memory", "64mb"]).await);
+    assert_snapshot!(
+        "full",
+        shell
+            .ok(&["compact", "@t", "--full", "--jobs", "2", "--memory", "64mb"])
+            .await
+    );
     assert_snapshot!("already_full", shell.ok(&["compact", "@t", "--full"]).await);
     assert_snapshot!("explain_already_full", shell.ok(&["explain", "@t", "--full"]).await);
 }
@@ -69,8 +78,25 @@ async fn compaction_tells_what_it_did() {
 async fn rows_are_printed_as_wanted() {
     let shell = shop().await;
     assert_snapshot!("rows_table", shell.ok(&["read", "@t"]).await);
-    assert_snapshot!("rows_csv", shell.ok(&["read", "@t", "--output", "csv", "--columns", "city,id", "--where", "id < 2 OR id = 100"]).await);
-    assert_snapshot!("rows_json", shell.ok(&["read", "@t", "--output", "json", "--snapshot", "1"]).await);
+    assert_snapshot!(
+        "rows_csv",
+        shell
+            .ok(&[
+                "read",
+                "@t",
+                "--output",
+                "csv",
+                "--columns",
+                "city,id",
+                "--where",
+                "id < 2 OR id = 100"
+            ])
+            .await
+    );
+    assert_snapshot!(
+        "rows_json",
+        shell.ok(&["read", "@t", "--output", "json", "--snapshot", "1"]).await
+    );
     assert_snapshot!("no_rows", shell.ok(&["read", "@t", "--where", "city LIKE 'B%'"]).await);
 }
 

@@ -8,12 +8,28 @@ async fn csv_has_a_header_and_a_text_for_null() {
     shell.create().await;
     let csv = "city;op;id;amount\n\"a;b\";+I;1;2.50\n-;+I;2;-\nx;-D;1;\n";
     std::fs::write(shell.dir.path().join("in.csv"), csv).unwrap();
-    let args = ["write", "@t", "@in.csv", "--kind-field", "op", "--delimiter", ";", "--null", "-"];
+    let args = [
+        "write",
+        "@t",
+        "@in.csv",
+        "--kind-field",
+        "op",
+        "--delimiter",
+        ";",
+        "--null",
+        "-",
+    ];
     let ran = shell.run(&args).await;
-    assert_eq!(ran.err, "error: DIR/in.csv, line 4: column amount: \"\" is no value of DECIMAL(10, 2)\n");
+    assert_eq!(
+        ran.err,
+        "error: DIR/in.csv, line 4: column amount: \"\" is no value of DECIMAL(10, 2)\n"
+    );
     std::fs::write(shell.dir.path().join("in.csv"), csv.replace("x;-D;1;", "x;-D;1;-")).unwrap();
     shell.ok(&args).await;
-    assert_eq!(shell.ok(&["read", "@t", "--output", "csv"]).await, "id,city,amount\n2,,\n");
+    assert_eq!(
+        shell.ok(&["read", "@t", "--output", "csv"]).await,
+        "id,city,amount\n2,,\n"
+    );
 }
 
 #[tokio::test]
@@ -27,7 +43,14 @@ async fn parquet_goes_in_as_it_is() {
     let columns: [(&str, ArrayRef); 3] = [
         ("id", Arc::new(Int32Array::from(vec![1, 2]))),
         ("city", Arc::new(StringArray::from(vec!["Brno", "Graz"]))),
-        ("amount", Arc::new(Decimal128Array::from(vec![150, 2500]).with_precision_and_scale(5, 2).unwrap())),
+        (
+            "amount",
+            Arc::new(
+                Decimal128Array::from(vec![150, 2500])
+                    .with_precision_and_scale(5, 2)
+                    .unwrap(),
+            ),
+        ),
     ];
     let batch = RecordBatch::try_from_iter(columns).unwrap();
     let file = std::fs::File::create(shell.dir.path().join("in.parquet")).unwrap();
@@ -35,7 +58,10 @@ async fn parquet_goes_in_as_it_is() {
     writer.write(&batch).unwrap();
     writer.close().unwrap();
     shell.ok(&["write", "@t", "@in.parquet"]).await;
-    assert_eq!(shell.ok(&["read", "@t", "--output", "csv"]).await, "id,city,amount\n1,Brno,1.50\n2,Graz,25.00\n");
+    assert_eq!(
+        shell.ok(&["read", "@t", "--output", "csv"]).await,
+        "id,city,amount\n1,Brno,1.50\n2,Graz,25.00\n"
+    );
 }
 
 #[tokio::test]
@@ -44,11 +70,26 @@ async fn json_rows_are_objects_or_arrays_and_commits_can_be_named() {
     shell.create().await;
     let lines = "[\"+I\", 1, \"a\", \"1.00\"]\n\n{\"id\": 2, \"city\": null, \"amount\": 3}\n[\"-D\", 1, null, null]\n";
     let args = ["write", "@t", "--commit-user", "loader", "--identifier", "7"];
-    assert!(shell.run_with_input(&args, lines).await.out.starts_with("wrote 3 rows in 1 files ("));
+    assert!(
+        shell
+            .run_with_input(&args, lines)
+            .await
+            .out
+            .starts_with("wrote 3 rows in 1 files (")
+    );
     let again = shell.run_with_input(&args, lines).await;
-    assert_eq!((again.code, again.out.as_str()), (0, "nothing to do: these commits are in the table already\n"));
-    assert_eq!(shell.ok(&["read", "@t", "--output", "csv"]).await, "id,city,amount\n2,,3.00\n");
-    assert_eq!(shell.run_with_input(&["write", "@t"], "").await.out, "nothing to do: no rows\n");
+    assert_eq!(
+        (again.code, again.out.as_str()),
+        (0, "nothing to do: these commits are in the table already\n")
+    );
+    assert_eq!(
+        shell.ok(&["read", "@t", "--output", "csv"]).await,
+        "id,city,amount\n2,,3.00\n"
+    );
+    assert_eq!(
+        shell.run_with_input(&["write", "@t"], "").await.out,
+        "nothing to do: no rows\n"
+    );
 }
 
 #[tokio::test]
@@ -71,7 +112,11 @@ async fn every_type_goes_in_and_comes_out_as_it_was() {
         ("t0", "TIMESTAMP(0)", "\"2024-02-29 10:30:00\""),
         ("t6", "TIMESTAMP(6)", "\"2024-02-29 10:30:00.000001\""),
         ("t9", "TIMESTAMP(9)", "\"2024-02-29 10:30:00.000000001\""),
-        ("tz", "TIMESTAMP(3) WITH LOCAL TIME ZONE", "\"2024-02-29 10:30:00.120Z\""),
+        (
+            "tz",
+            "TIMESTAMP(3) WITH LOCAL TIME ZONE",
+            "\"2024-02-29 10:30:00.120Z\"",
+        ),
         ("arr", "ARRAY<INT>", "[1,null,3]"),
         ("map", "MAP<STRING, INT>", "[[\"a\",1],[\"b\",null]]"),
         ("row", "ROW<x INT, y STRING>", "[1,\"z\"]"),
@@ -84,7 +129,10 @@ async fn every_type_goes_in_and_comes_out_as_it_was() {
     args.extend(["--primary-key", "id", "-D", "bucket=1"].map(str::to_owned));
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     shell.ok(&args).await;
-    let fields: Vec<String> = columns.iter().map(|(name, _, value)| format!("\"{name}\":{value}")).collect();
+    let fields: Vec<String> = columns
+        .iter()
+        .map(|(name, _, value)| format!("\"{name}\":{value}"))
+        .collect();
     let line = format!("{{{}}}\n", fields.join(","));
     let ran = shell.run_with_input(&["write", "@t"], &line).await;
     assert_eq!((ran.code, ran.err.as_str()), (0, ""));

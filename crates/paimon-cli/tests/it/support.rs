@@ -50,7 +50,8 @@ impl Shell {
 
     pub(crate) async fn run_with_input(&self, args: &[&str], input: &str) -> Ran {
         let root = self.dir.path().to_str().unwrap();
-        let args = std::iter::once("paimon".to_owned()).chain(args.iter().map(|arg| arg.replace('@', &format!("{root}/"))));
+        let args =
+            std::iter::once("paimon".to_owned()).chain(args.iter().map(|arg| arg.replace('@', &format!("{root}/"))));
         let (out, err) = (Shared::default(), Shared::default());
         let mut console = Console {
             input: Box::new(Cursor::new(input.as_bytes().to_vec())),
@@ -58,8 +59,18 @@ impl Shell {
             err: Box::new(err.clone()),
             progress: false,
         };
-        let code = execute(Registry::default(), args.map(OsString::from), self.env.clone(), &mut console).await;
-        let text = |shared: &Shared| String::from_utf8(shared.0.lock().unwrap().clone()).unwrap().replace(root, "DIR");
+        let code = execute(
+            Registry::default(),
+            args.map(OsString::from),
+            self.env.clone(),
+            &mut console,
+        )
+        .await;
+        let text = |shared: &Shared| {
+            String::from_utf8(shared.0.lock().unwrap().clone())
+                .unwrap()
+                .replace(root, "DIR")
+        };
         Ran {
             code,
             out: text(&out),
@@ -76,14 +87,24 @@ impl Shell {
 
     /// The table `t`: `id BIGINT, city STRING, amount DECIMAL(10, 2)`, write-only, one bucket.
     pub(crate) async fn create(&self) {
-        let columns = ["--column", "id BIGINT", "--column", "city STRING", "--column", "amount DECIMAL(10, 2)"];
+        let columns = [
+            "--column",
+            "id BIGINT",
+            "--column",
+            "city STRING",
+            "--column",
+            "amount DECIMAL(10, 2)",
+        ];
         let options = ["--primary-key", "id", "-D", "bucket=1", "-D", "write-only=true"];
-        self.ok(&[&["create", "@t"], columns.as_slice(), &options].concat()).await;
+        self.ok(&[&["create", "@t"], columns.as_slice(), &options].concat())
+            .await;
     }
 
     /// Writes JSON lines.
     pub(crate) async fn write(&self, lines: &str) {
-        let ran = self.run_with_input(&["write", "@t", "-", "--kind-field", "op"], lines).await;
+        let ran = self
+            .run_with_input(&["write", "@t", "-", "--kind-field", "op"], lines)
+            .await;
         assert_eq!((ran.code, ran.err.as_str()), (0, ""));
     }
 }

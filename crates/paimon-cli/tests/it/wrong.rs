@@ -34,7 +34,10 @@ async fn each_failure_is_one_paragraph() {
     }
     insta::assert_snapshot!(seen.join(""));
     // Nothing was written by any of them.
-    assert_eq!(shell.ok(&["snapshots", "@t"]).await, "no snapshots: nothing was committed yet\n");
+    assert_eq!(
+        shell.ok(&["snapshots", "@t"]).await,
+        "no snapshots: nothing was committed yet\n"
+    );
 }
 
 #[tokio::test]
@@ -72,5 +75,8 @@ async fn a_closed_output_ends_a_command_quietly() {
     let env = paimon::format::env::Env::fixed(dir.path());
     let location = dir.path().join("demo");
     let args = ["paimon", "demo", location.to_str().unwrap()].map(std::ffi::OsString::from);
-    assert_eq!(paimon_cli::execute(paimon::Registry::default(), args, env, &mut console).await, 0);
+    assert_eq!(
+        paimon_cli::execute(paimon::Registry::default(), args, env, &mut console).await,
+        0
+    );
 }

@@ -50,7 +50,9 @@ pub(crate) fn with_dynamic_options(stored: &Options, dynamic: &Options) -> Resul
         if IMMUTABLE.contains(&key) && stored.get(key) != Some(value) {
             return Err(Error::invalid(format!(
                 "option '{key}' = '{value}': it cannot be set for one use of a table, which was made with {}",
-                stored.get(key).map_or_else(|| "its default".to_owned(), |stored| format!("'{stored}'"))
+                stored
+                    .get(key)
+                    .map_or_else(|| "its default".to_owned(), |stored| format!("'{stored}'"))
             )));
         }
         options.set(key, value);
@@ -65,7 +67,9 @@ mod tests {
     #[test]
     fn a_use_sets_its_own_options_but_not_what_files_depend_on() {
         let stored: Options = [("bucket", "2"), ("write-only", "true")].into_iter().collect();
-        let dynamic: Options = [("write-only", "false"), ("s3.endpoint", "x"), ("bucket", "2")].into_iter().collect();
+        let dynamic: Options = [("write-only", "false"), ("s3.endpoint", "x"), ("bucket", "2")]
+            .into_iter()
+            .collect();
         let options = with_dynamic_options(&stored, &dynamic).unwrap();
         let expected: Options = [("bucket", "2"), ("write-only", "false")].into_iter().collect();
         assert_eq!(options, expected);

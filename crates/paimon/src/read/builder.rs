@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use paimon_format::predicate::Predicate;
 use paimon_format::types::DataField;
-use paimon_manifest::TimeTravel;
+use paimon_manifest::snapshot::TimeTravel;
 
 use crate::error::{Error, Result};
 use crate::partition::Selection;
@@ -48,7 +48,13 @@ impl ReadBuilder {
         for name in names {
             let name = name.as_ref();
             let Some(position) = self.table.schema().position(name) else {
-                let known: Vec<&str> = self.table.schema().fields.iter().map(|field| field.name.as_str()).collect();
+                let known: Vec<&str> = self
+                    .table
+                    .schema()
+                    .fields
+                    .iter()
+                    .map(|field| field.name.as_str())
+                    .collect();
                 return Err(Error::invalid(format!(
                     "column {name}: the table has no such column; it has {}",
                     known.join(", ")
@@ -59,7 +65,9 @@ impl ReadBuilder {
             }
             columns.push(position);
         }
-        let fields = columns.iter().filter_map(|&position| self.table.schema().fields.get(position));
+        let fields = columns
+            .iter()
+            .filter_map(|&position| self.table.schema().fields.get(position));
         Ok(Self {
             fields: fields.cloned().collect(),
             columns: columns.into(),

@@ -1,15 +1,13 @@
 //! Splits as bytes, for readers in other processes.
 
 use paimon_format::FormatError;
-use paimon_format::meta::{CommitIncrement, CommitMessage, DataIncrement};
+use paimon_format::meta::{COMMIT_MESSAGE_VERSION, CommitIncrement, CommitMessage, DataIncrement};
 use paimon_manifest::scan::DataSplit;
 
 use crate::error::{Error, Result};
 
 /// Of the layout of [`split_to_bytes`].
 const VERSION: u8 = 1;
-/// Of the commit message within.
-const MESSAGE_VERSION: i32 = CommitMessage::VERSION;
 const HEADER_BYTES: usize = 10;
 
 /// A split as bytes, to hand to another process of this version.
@@ -40,7 +38,7 @@ pub fn split_to_bytes(split: &DataSplit) -> Result<Vec<u8>> {
     };
     let mut bytes = vec![VERSION, u8::from(split.raw_convertible)];
     bytes.extend(split.snapshot_id.to_be_bytes());
-    bytes.extend(message.to_bytes(MESSAGE_VERSION)?);
+    bytes.extend(message.to_bytes(COMMIT_MESSAGE_VERSION)?);
     Ok(bytes)
 }
 
@@ -54,7 +52,7 @@ pub fn split_from_bytes(bytes: &[u8]) -> Result<DataSplit> {
     if version != VERSION || raw > 1 {
         return Err(wrong("of another version"));
     }
-    let message = CommitMessage::from_bytes(MESSAGE_VERSION, message)
+    let message = CommitMessage::from_bytes(COMMIT_MESSAGE_VERSION, message)
         .map_err(|error: FormatError| wrong(&error.to_string()))?;
     let files = message.increment.data.new_files;
     Ok(DataSplit {

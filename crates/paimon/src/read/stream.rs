@@ -133,7 +133,13 @@ impl SplitReader {
 
     /// The rows of a split that the caller wants.
     fn rows(self: &Arc<Self>, split: DataSplit) -> Result<RowStream> {
-        let name = self.read.table.paths().bucket(&split.partition, split.bucket)?.directory().to_owned();
+        let name = self
+            .read
+            .table
+            .paths()
+            .bucket(&split.partition, split.bucket)?
+            .directory()
+            .to_owned();
         let mut read = self.stores.merge_read(&split.partition, split.bucket)?;
         read = read.with_projection(self.read.columns.to_vec());
         if let Some(filter) = &self.filter {
@@ -156,8 +162,16 @@ impl SplitReader {
 impl PredicateFilter {
     fn new(read: &ReadBuilder, predicate: &Arc<Predicate>) -> Result<Self> {
         let table = read.table.schema();
-        let columns: Vec<usize> = predicate.columns().into_iter().filter_map(|name| table.position(name)).collect();
-        let fields: Vec<_> = columns.iter().filter_map(|&column| table.fields.get(column)).cloned().collect();
+        let columns: Vec<usize> = predicate
+            .columns()
+            .into_iter()
+            .filter_map(|name| table.position(name))
+            .collect();
+        let fields: Vec<_> = columns
+            .iter()
+            .filter_map(|&column| table.fields.get(column))
+            .cloned()
+            .collect();
         Ok(Self {
             predicate: Arc::clone(predicate),
             columns,
@@ -176,7 +190,13 @@ impl RowFilter for PredicateFilter {
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         // Names are the table's; types may be nullable in older files' columns.
         let fields = self.schema.fields().iter().zip(columns);
-        let fields = fields.map(|(field, column)| field.as_ref().clone().with_data_type(column.data_type().clone()).with_nullable(true));
+        let fields = fields.map(|(field, column)| {
+            field
+                .as_ref()
+                .clone()
+                .with_data_type(column.data_type().clone())
+                .with_nullable(true)
+        });
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
         let batch = RecordBatch::try_new_with_options(schema, columns.to_vec(), &options)
             .map_err(|error| LsmError::Internal(format!("columns of a filter: {error}")))?;

@@ -21,7 +21,9 @@ impl WriteBuilder {
     pub(crate) fn new(table: Table) -> Self {
         let uuid = table.context().env().ids.uuid();
         // An illegal option is refused by `new_write`.
-        let prefix = RowSettings::from_options(table.options()).ok().and_then(|settings| settings.commit_user_prefix);
+        let prefix = RowSettings::from_options(table.options())
+            .ok()
+            .and_then(|settings| settings.commit_user_prefix);
         Self {
             commit_user: prefix.map_or_else(|| uuid.clone(), |prefix| format!("{prefix}_{uuid}")),
             pick_rule: None,

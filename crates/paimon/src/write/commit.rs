@@ -88,7 +88,9 @@ impl TableCommit {
         for message in messages {
             for path in self.new_paths(message)? {
                 if self.table.storage().size(&path).await?.is_none() {
-                    return Err(Error::not_found(format!("{path}: a file of a commit to be recovered is gone")));
+                    return Err(Error::not_found(format!(
+                        "{path}: a file of a commit to be recovered is gone"
+                    )));
                 }
             }
         }
@@ -100,9 +102,21 @@ impl TableCommit {
         let paths = self.table.paths().bucket(&message.partition, message.bucket)?;
         let (data, compact) = (&message.increment.data, &message.increment.compact);
         // An upgraded file is in both lists: it was there before.
-        let before: HashSet<&str> = compact.compact_before.iter().map(|file| file.file_name.as_str()).collect();
-        let after = compact.compact_after.iter().filter(|file| !before.contains(file.file_name.as_str()));
-        let files = data.new_files.iter().chain(&data.changelog_files).chain(after).chain(&compact.changelog_files);
+        let before: HashSet<&str> = compact
+            .compact_before
+            .iter()
+            .map(|file| file.file_name.as_str())
+            .collect();
+        let after = compact
+            .compact_after
+            .iter()
+            .filter(|file| !before.contains(file.file_name.as_str()));
+        let files = data
+            .new_files
+            .iter()
+            .chain(&data.changelog_files)
+            .chain(after)
+            .chain(&compact.changelog_files);
         let mut locations = Vec::new();
         for file in files {
             locations.push(paths.data_file(file));

@@ -115,19 +115,31 @@ mod tests {
         let kinds = Int8Array::from(vec![0, 1, 2, 3, 0]);
 
         let (of_row, first_rows) = partitions(&[p], 5).unwrap();
-        assert_eq!((of_row.as_slice(), first_rows.as_slice()), ([0, 1, 0, 0, 1].as_slice(), [0, 1].as_slice()));
+        assert_eq!(
+            (of_row.as_slice(), first_rows.as_slice()),
+            ([0, 1, 0, 0, 1].as_slice(), [0, 1].as_slice())
+        );
 
         let parts = split(&batch, &kinds, &of_row, &[0, 0, 1, 0, 0]).unwrap();
         let seen: Vec<_> = parts
             .iter()
             .map(|part| {
                 let keys = part.rows.column(1).as_any().downcast_ref::<Int32Array>().unwrap();
-                (part.partition, part.bucket, keys.values().to_vec(), part.kinds.values().to_vec())
+                (
+                    part.partition,
+                    part.bucket,
+                    keys.values().to_vec(),
+                    part.kinds.values().to_vec(),
+                )
             })
             .collect();
         assert_eq!(
             seen,
-            [(0, 0, vec![1, 4], vec![0, 3]), (0, 1, vec![3], vec![2]), (1, 0, vec![2, 5], vec![1, 0])]
+            [
+                (0, 0, vec![1, 4], vec![0, 3]),
+                (0, 1, vec![3], vec![2]),
+                (1, 0, vec![2, 5], vec![1, 0])
+            ]
         );
     }
 

@@ -79,10 +79,14 @@ impl RowPreparation {
         if !batch.columns().iter().zip(&self.defaults).any(wanted) {
             return Ok(batch);
         }
-        let columns = batch.columns().iter().zip(&self.defaults).map(|(column, default)| match default {
-            Some(default) if column.null_count() > 0 => fill(column, default),
-            _ => Ok(Arc::clone(column)),
-        });
+        let columns = batch
+            .columns()
+            .iter()
+            .zip(&self.defaults)
+            .map(|(column, default)| match default {
+                Some(default) if column.null_count() > 0 => fill(column, default),
+                _ => Ok(Arc::clone(column)),
+            });
         let columns = columns.collect::<Result<Vec<_>>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
         Ok(RecordBatch::try_new_with_options(batch.schema(), columns, &options)?)
@@ -98,15 +102,26 @@ impl RowPreparation {
                 .as_any()
                 .downcast_ref::<Int8Array>()
                 .ok_or_else(|| {
-                    Error::invalid(format!("column {VALUE_KIND_COLUMN}: expected Int8, found {}", column.data_type()))
+                    Error::invalid(format!(
+                        "column {VALUE_KIND_COLUMN}: expected Int8, found {}",
+                        column.data_type()
+                    ))
                 })?
                 .clone(),
             (None, None) => Int8Array::from(vec![RowKind::Insert as i8; rows.num_rows()]),
         };
         if kinds.len() != rows.num_rows() {
-            return Err(Error::invalid(format!("{} kinds for {} rows", kinds.len(), rows.num_rows())));
+            return Err(Error::invalid(format!(
+                "{} kinds for {} rows",
+                kinds.len(),
+                rows.num_rows()
+            )));
         }
-        if let Some((row, kind)) = kinds.iter().enumerate().find(|(_, kind)| kind.and_then(RowKind::from_byte).is_none()) {
+        if let Some((row, kind)) = kinds
+            .iter()
+            .enumerate()
+            .find(|(_, kind)| kind.and_then(RowKind::from_byte).is_none())
+        {
             let kind = kind.map_or_else(|| "null".to_owned(), |kind| kind.to_string());
             return Err(Error::invalid(format!(
                 "row {row}: {kind} is no row kind; expected 0 (+I), 1 (-U), 2 (+U) or 3 (-D)"

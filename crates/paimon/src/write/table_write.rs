@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int8Array, RecordBatch};
 use paimon_format::bucket::BucketFunction;
+use paimon_format::env::Budget;
 use paimon_format::meta::CommitMessage;
 use paimon_format::row::{BinaryRow, row_at};
 use paimon_format::types::{DataType, Datum, RowKind, array_from_datums, arrow_schema};
@@ -13,10 +14,10 @@ use paimon_lsm::pick::PickRule;
 use paimon_lsm::write::{MergeTreeWriter, WaitCompaction};
 use paimon_manifest::scan::BucketFiles;
 
+use crate::bucket::BucketStores;
 use crate::error::{Error, Result};
 use crate::options::{BucketMode, RowSettings};
 use crate::table::Table;
-use crate::bucket::BucketStores;
 use crate::write::route::{self, Part};
 use crate::write::rows::{Prepared, RowPreparation};
 
@@ -65,13 +66,16 @@ struct BucketWriter {
 impl Columns {
     fn new(table: &Table, positions: Vec<usize>) -> Self {
         Self {
-            types: table.schema().types(&positions),
+            types: table.types_of(&positions),
             positions,
         }
     }
 
     fn of(&self, batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
-        let columns = self.positions.iter().map(|&position| batch.columns().get(position).map(Arc::clone));
+        let columns = self
+            .positions
+            .iter()
+            .map(|&position| batch.columns().get(position).map(Arc::clone));
         columns
             .collect::<Option<Vec<_>>>()
             .ok_or_else(|| Error::internal("a batch without the table's columns"))
@@ -82,7 +86,9 @@ impl TableWrite {
     pub(crate) fn new(table: Table, pick_rule: Option<PickRule>) -> Result<Self> {
         table.check_writable()?;
         let BucketMode::Fixed(default_buckets) = BucketMode::from_options(table.options())? else {
-            return Err(Error::unsupported("writing a table without a fixed number of buckets (option 'bucket')"));
+            return Err(Error::unsupported(
+                "writing a table without a fixed number of buckets (option 'bucket')",
+            ));
         };
         let settings = RowSettings::from_options(table.options())?;
         let mut stores = BucketStores::new(&table)?;
@@ -178,7 +184,10 @@ impl TableWrite {
     }
 
     fn bucket_count(&self, partition: &[u8]) -> i32 {
-        self.bucket_counts.get(partition).copied().unwrap_or(self.default_buckets)
+        self.bucket_counts
+            .get(partition)
+            .copied()
+            .unwrap_or(self.default_buckets)
     }
 
     /// The bucket count of a partition is that of its files. One that differs from the option is refused: the partition must be
@@ -194,12 +203,19 @@ impl TableWrite {
         let live = self.table.latest_files(&unknown).await?;
         for partition in unknown {
             let mut count = self.default_buckets;
-            for bucket in live.iter().filter(|bucket| bucket.partition == *partition && bucket.bucket >= 0) {
+            for bucket in live
+                .iter()
+                .filter(|bucket| bucket.partition == *partition && bucket.bucket >= 0)
+            {
                 if bucket.total_buckets != self.default_buckets {
                     let path = self.table.paths().partition(partition)?;
                     return Err(Error::invalid(format!(
                         "{}: its files are in {} buckets, but the option 'bucket' is {}; rescale it before writing",
-                        if path.is_empty() { "the table".to_owned() } else { format!("partition {path}") },
+                        if path.is_empty() {
+                            "the table".to_owned()
+                        } else {
+                            format!("partition {path}")
+                        },
                         bucket.total_buckets,
                         self.default_buckets
                     )));
@@ -227,7 +243,11 @@ impl TableWrite {
         let live = self.table.latest_files(&of).await?;
         for (partition, bucket) in missing {
             let there = |files: &&BucketFiles| files.partition == *partition && files.bucket == bucket;
-            let files = live.iter().find(there).map(|files| files.files.clone()).unwrap_or_default();
+            let files = live
+                .iter()
+                .find(there)
+                .map(|files| files.files.clone())
+                .unwrap_or_default();
             self.open_writer(partition.clone(), bucket, files)?;
         }
         Ok(())
@@ -245,7 +265,10 @@ impl TableWrite {
             Entry::Vacant(new) => {
                 let paths = self.table.paths().bucket(&partition, bucket)?;
                 let name = paths.directory().to_owned();
-                let writer = self.stores.writer(&partition, bucket, files, self.buffers.clone()).map_err(|error| error.in_bucket(&name))?;
+                let writer = self
+                    .stores
+                    .writer(&partition, bucket, files, self.buffers.clone())
+                    .map_err(|error| error.in_bucket(&name))?;
                 Ok(new.insert(BucketWriter {
                     partition,
                     bucket,
@@ -265,7 +288,10 @@ impl TableWrite {
             return Ok(());
         }
         while self.buffers.free() < total / 2 {
-            let largest = self.writers.values_mut().max_by_key(|writer| writer.writer.memory_bytes());
+            let largest = self
+                .writers
+                .values_mut()
+                .max_by_key(|writer| writer.writer.memory_bytes());
             let Some(largest) = largest.filter(|writer| writer.writer.memory_bytes() > 0) else {
                 return Ok(());
             };
@@ -278,7 +304,9 @@ impl TableWrite {
     /// The partitions and buckets that it has written to, by partition bytes and bucket.
     pub fn open_buckets(&self) -> Vec<(BinaryRow, i32)> {
         let writers = self.writers.values();
-        writers.map(|writer| (writer.partition.clone(), writer.bucket)).collect()
+        writers
+            .map(|writer| (writer.partition.clone(), writer.bucket))
+            .collect()
     }
 
     /// Flushes a bucket and starts a compaction: a full one, or what the strategy picks. It ends with a later
@@ -289,12 +317,18 @@ impl TableWrite {
         self.learn_bucket_counts(std::slice::from_ref(partition)).await?;
         let count = self.bucket_count(partition.as_bytes());
         if bucket < 0 || bucket >= count {
-            return Err(Error::invalid(format!("bucket {bucket}: the partition has {count} buckets")));
+            return Err(Error::invalid(format!(
+                "bucket {bucket}: the partition has {count} buckets"
+            )));
         }
         if !self.writers.contains_key(&(partition.as_bytes().to_vec(), bucket)) {
             let live = self.table.latest_files(&[partition]).await?;
             let there = live.into_iter().find(|files| files.bucket == bucket);
-            self.open_writer(partition.clone(), bucket, there.map(|files| files.files).unwrap_or_default())?;
+            self.open_writer(
+                partition.clone(),
+                bucket,
+                there.map(|files| files.files).unwrap_or_default(),
+            )?;
         }
         let Some(writer) = self.writers.get_mut(&(partition.as_bytes().to_vec(), bucket)) else {
             return Err(Error::internal("a bucket without a writer"));
@@ -308,7 +342,11 @@ impl TableWrite {
     ///
     /// Messages without files are left out. Their order is that of partition bytes and buckets.
     pub async fn prepare_commit(&mut self, wait_compaction: bool) -> Result<Vec<CommitMessage>> {
-        let wait = if wait_compaction { WaitCompaction::Yes } else { WaitCompaction::No };
+        let wait = if wait_compaction {
+            WaitCompaction::Yes
+        } else {
+            WaitCompaction::No
+        };
         let mut messages = Vec::with_capacity(self.writers.len());
         for writer in self.writers.values_mut() {
             let increment = writer.writer.prepare_commit(wait).await;
@@ -337,7 +375,9 @@ impl TableWrite {
 /// The kinds of a part, which were checked with the rows.
 fn row_kinds(kinds: &Int8Array) -> Result<Vec<RowKind>> {
     let kinds = kinds.values().iter().map(|&kind| RowKind::from_byte(kind));
-    kinds.collect::<Option<_>>().ok_or_else(|| Error::internal("a kind that is none"))
+    kinds
+        .collect::<Option<_>>()
+        .ok_or_else(|| Error::internal("a kind that is none"))
 }
 
 fn partition_of<'a>(partitions: &'a [BinaryRow], part: &Part) -> Result<&'a BinaryRow> {
@@ -362,7 +402,10 @@ fn preparation(table: &Table, settings: &RowSettings) -> Result<RowPreparation> 
     Ok(RowPreparation {
         arrow: Arc::new(arrow_schema(&schema.fields)?),
         defaults,
-        kind_column: settings.row_kind_field.as_deref().and_then(|name| schema.position(name)),
+        kind_column: settings
+            .row_kind_field
+            .as_deref()
+            .and_then(|name| schema.position(name)),
         ignore_delete: settings.ignore_delete,
         ignore_update_before: settings.ignore_update_before,
     })

@@ -37,7 +37,12 @@ fn masked(place: &Place, error: &Error) -> String {
 #[tokio::test]
 async fn broken_metadata_and_files() {
     let mut errors = Vec::new();
-    for (dir, prefix) in [("snapshot", "snapshot-2"), ("manifest", "manifest-list"), ("manifest", "manifest-0"), ("bucket-0", "data-")] {
+    for (dir, prefix) in [
+        ("snapshot", "snapshot-2"),
+        ("manifest", "manifest-list"),
+        ("manifest", "manifest-0"),
+        ("bucket-0", "data-"),
+    ] {
         for damage in ["truncated", "garbage", "missing"] {
             let place = Place::new();
             let table = table(&place).await;
@@ -53,7 +58,10 @@ async fn broken_metadata_and_files() {
                 assert_eq!(rows(&table).await, ["1 a"]);
                 continue;
             }
-            errors.push(format!("{dir}/{prefix} {damage}\n    {}", read_error(&place, &table).await));
+            errors.push(format!(
+                "{dir}/{prefix} {damage}\n    {}",
+                read_error(&place, &table).await
+            ));
         }
     }
     insta::assert_snapshot!(errors.join("\n"));
@@ -63,9 +71,13 @@ async fn broken_metadata_and_files() {
 async fn what_is_no_table_or_no_table_for_us() {
     let place = Place::new();
     let mut errors = Vec::new();
-    let error = Table::open(&place.location("nothing"), Options::new(), &place.context).await.unwrap_err();
+    let error = Table::open(&place.location("nothing"), Options::new(), &place.context)
+        .await
+        .unwrap_err();
     errors.push(masked(&place, &error));
-    let error = Table::open("ftp://host/t", Options::new(), &place.context).await.unwrap_err();
+    let error = Table::open("ftp://host/t", Options::new(), &place.context)
+        .await
+        .unwrap_err();
     errors.push(masked(&place, &error));
 
     let table = table(&place).await;
@@ -79,7 +91,9 @@ async fn what_is_no_table_or_no_table_for_us() {
     ] {
         assert!(text.contains(from), "{text}");
         std::fs::write(&path, text.replacen(from, to, 1)).unwrap();
-        let error = Table::open(table.location(), Options::new(), &place.context).await.unwrap_err();
+        let error = Table::open(table.location(), Options::new(), &place.context)
+            .await
+            .unwrap_err();
         errors.push(masked(&place, &error));
     }
     insta::assert_snapshot!(errors.join("\n"));
@@ -123,23 +137,35 @@ async fn options_that_are_illegal_or_not_supported() {
 #[tokio::test]
 async fn schemas_that_cannot_be() {
     let place = Place::new();
-    let column = |name: &str, text: &str| TableSchema::builder().column(name, text.parse().unwrap()).option("bucket", "1");
+    let column = |name: &str, text: &str| {
+        TableSchema::builder()
+            .column(name, text.parse().unwrap())
+            .option("bucket", "1")
+    };
     let schemas = [
         column("k", "INT"),
         column("k", "INT").primary_key(["x"]),
-        column("k", "INT").column("k", "INT".parse().unwrap()).primary_key(["k"]),
+        column("k", "INT")
+            .column("k", "INT".parse().unwrap())
+            .primary_key(["k"]),
         column("_KEY_k", "INT").primary_key(["_KEY_k"]),
         column("k", "ARRAY<INT>").primary_key(["k"]),
         column("k", "INT").primary_key(["k"]).partition_keys(["k"]),
-        column("k", "INT").primary_key(["k"]).column("b", "BLOB".parse().unwrap()),
+        column("k", "INT")
+            .primary_key(["k"])
+            .column("b", "BLOB".parse().unwrap()),
     ];
     let mut errors = Vec::new();
     for schema in schemas {
-        let error = Table::create(&place.location("t"), schema, &place.context).await.unwrap_err();
+        let error = Table::create(&place.location("t"), schema, &place.context)
+            .await
+            .unwrap_err();
         errors.push(masked(&place, &error));
     }
     place.create(kv_schema()).await;
-    let error = Table::create(&place.location("t"), kv_schema(), &place.context).await.unwrap_err();
+    let error = Table::create(&place.location("t"), kv_schema(), &place.context)
+        .await
+        .unwrap_err();
     errors.push(masked(&place, &error));
     insta::assert_snapshot!(errors.join("\n"));
 }
@@ -148,7 +174,9 @@ async fn schemas_that_cannot_be() {
 async fn rows_that_do_not_fit() {
     use std::sync::Arc;
 
-    use arrow_array::{ArrayRef, Float64Array, Int8Array, Int32Array, Int64Array, RecordBatch, StringArray, TimestampMicrosecondArray};
+    use arrow_array::{
+        ArrayRef, Float64Array, Int8Array, Int32Array, Int64Array, RecordBatch, StringArray, TimestampMicrosecondArray,
+    };
 
     let place = Place::new();
     let schema = kv_schema().column("t", "TIMESTAMP(9)".parse().unwrap());
@@ -162,16 +190,25 @@ async fn rows_that_do_not_fit() {
         vec![("k", Arc::new(Float64Array::from(vec![1.5])))],
         vec![("k", keys()), ("x", keys())],
         vec![("k", keys()), ("_VALUE_KIND", Arc::new(Int8Array::from(vec![7])))],
-        vec![("k", keys()), ("t", Arc::new(TimestampMicrosecondArray::from(vec![i64::MAX])))],
+        vec![
+            ("k", keys()),
+            ("t", Arc::new(TimestampMicrosecondArray::from(vec![i64::MAX]))),
+        ],
     ];
     let mut write = table.write_builder().new_write().unwrap();
     let mut errors = Vec::new();
     for columns in batches {
-        let error = write.write(&RecordBatch::try_from_iter(columns).unwrap()).await.unwrap_err();
+        let error = write
+            .write(&RecordBatch::try_from_iter(columns).unwrap())
+            .await
+            .unwrap_err();
         errors.push(masked(&place, &error));
     }
     let (batch, _) = crate::support::kv(&[("+I", 1, "a")]);
-    let error = write.write_with_kinds(&batch, &Int8Array::from(vec![0, 0])).await.unwrap_err();
+    let error = write
+        .write_with_kinds(&batch, &Int8Array::from(vec![0, 0]))
+        .await
+        .unwrap_err();
     errors.push(masked(&place, &error));
     insta::assert_snapshot!(errors.join("\n"));
     // The writer goes on.
@@ -191,8 +228,14 @@ async fn features_of_later_tables_are_refused_for_reads() {
         "\"merge-engine\" : \"newest-of-all\"",
         "\"deletion-vectors.enabled\" : \"true\"",
     ] {
-        std::fs::write(&path, text.replacen("\"options\" : {", &format!("\"options\" : {{\n    {option},"), 1)).unwrap();
-        let table = Table::open(table.location(), Options::new(), &place.context).await.unwrap();
+        std::fs::write(
+            &path,
+            text.replacen("\"options\" : {", &format!("\"options\" : {{\n    {option},"), 1),
+        )
+        .unwrap();
+        let table = Table::open(table.location(), Options::new(), &place.context)
+            .await
+            .unwrap();
         errors.push(read_error(&place, &table).await);
         // What it holds can be looked at all the same.
         assert_eq!(table.snapshots(10).await.unwrap().len(), 2);

@@ -1,7 +1,7 @@
 //! Commit users, identifiers, recovery.
 
 use paimon::ErrorKind;
-use paimon::format::meta::CommitMessage;
+use paimon::format::meta::{COMMIT_MESSAGE_VERSION, CommitMessage};
 
 use crate::support::{Place, kv, kv_schema, rows};
 
@@ -14,13 +14,21 @@ async fn a_commit_that_is_offered_again_is_recognised() {
     let (batch, kinds) = kv(&[("+I", 1, "a")]);
     write.write_with_kinds(&batch, &kinds).await.unwrap();
     let messages = write.prepare_commit(true).await.unwrap();
-    let sent: Vec<Vec<u8>> = messages.iter().map(|message| message.to_bytes(CommitMessage::VERSION).unwrap()).collect();
+    let sent: Vec<Vec<u8>> = messages
+        .iter()
+        .map(|message| message.to_bytes(COMMIT_MESSAGE_VERSION).unwrap())
+        .collect();
     builder.new_commit().unwrap().commit(1, messages).await.unwrap();
 
     // A new process of the user does not know whether its predecessor came that far.
     let recovered = |user: &str| {
-        let messages = sent.iter().map(|bytes| CommitMessage::from_bytes(CommitMessage::VERSION, bytes).unwrap());
-        (table.write_builder().commit_user(user).new_commit().unwrap(), messages.collect::<Vec<_>>())
+        let messages = sent
+            .iter()
+            .map(|bytes| CommitMessage::from_bytes(COMMIT_MESSAGE_VERSION, bytes).unwrap());
+        (
+            table.write_builder().commit_user(user).new_commit().unwrap(),
+            messages.collect::<Vec<_>>(),
+        )
     };
     let (commit, messages) = recovered("u1");
     assert!(commit.filter_and_commit(vec![(1, messages)]).await.unwrap().is_empty());
@@ -55,6 +63,23 @@ async fn an_empty_commit_makes_a_snapshot_only_when_asked_for() {
     let place = Place::new();
     let table = place.create(kv_schema()).await;
     let builder = table.write_builder();
-    assert!(builder.new_commit().unwrap().commit(1, Vec::new()).await.unwrap().is_empty());
-    assert_eq!(builder.new_commit().unwrap().with_empty_commits().commit(2, Vec::new()).await.unwrap(), [1]);
+    assert!(
+        builder
+            .new_commit()
+            .unwrap()
+            .commit(1, Vec::new())
+            .await
+            .unwrap()
+            .is_empty()
+    );
+    assert_eq!(
+        builder
+            .new_commit()
+            .unwrap()
+            .with_empty_commits()
+            .commit(2, Vec::new())
+            .await
+            .unwrap(),
+        [1]
+    );
 }

@@ -45,11 +45,17 @@ async fn one_pick_then_a_full_compaction_then_nothing() {
 #[tokio::test]
 async fn a_deleted_key_does_not_come_back_through_a_partial_compaction() {
     let place = Place::new();
-    let schema = kv_schema().option("num-levels", "4").option("num-sorted-run.compaction-trigger", "3");
+    let schema = kv_schema()
+        .option("num-levels", "4")
+        .option("num-sorted-run.compaction-trigger", "3");
     let table = place.create(schema).await;
     let pad = |key: i32| format!("{key}-{}", "abcdefghij".repeat(6));
     let texts: Vec<String> = (0..2000).map(pad).collect();
-    let all: Vec<_> = texts.iter().zip(0..).map(|(text, key)| ("+I", key, text.as_str())).collect();
+    let all: Vec<_> = texts
+        .iter()
+        .zip(0..)
+        .map(|(text, key)| ("+I", key, text.as_str()))
+        .collect();
     commit(&table, &all).await;
     table.compact_builder().full(true).run().await.unwrap();
     assert_eq!(shape(&table).await, "L3:2000");
@@ -59,19 +65,34 @@ async fn a_deleted_key_does_not_come_back_through_a_partial_compaction() {
     for k in 0..4 {
         let (batch, kinds) = kv(&[("-D", 10 + k, "n"), ("+I", 5000 + k, "n")]);
         write.write_with_kinds(&batch, &kinds).await.unwrap();
-        committer.commit(i64::from(k), write.prepare_commit(true).await.unwrap()).await.unwrap();
+        committer
+            .commit(i64::from(k), write.prepare_commit(true).await.unwrap())
+            .await
+            .unwrap();
     }
     write.abort().await;
     let ids = |rows: Vec<String>| {
-        let mut ids: Vec<i32> = rows.iter().map(|row| row.split(' ').next().unwrap().parse().unwrap()).collect();
+        let mut ids: Vec<i32> = rows
+            .iter()
+            .map(|row| row.split(' ').next().unwrap().parse().unwrap())
+            .collect();
         ids.sort_unstable();
         ids
     };
     let expected: Vec<i32> = (0..10).chain(14..2000).chain(5000..5004).collect();
     assert_eq!(ids(rows(&table).await), expected);
     // Every run between level 0 and the top still holds the deletes.
-    let buckets = table.buckets(&paimon::TimeTravel::Latest, &paimon::Selection::all()).await.unwrap();
-    let upper: i64 = buckets[0].runs().iter().filter(|run| run.level < 3).flat_map(|run| run.run.files()).map(|file| file.delete_row_count.unwrap()).sum();
+    let buckets = table
+        .buckets(&paimon::TimeTravel::Latest, &paimon::Selection::all())
+        .await
+        .unwrap();
+    let upper: i64 = buckets[0]
+        .runs()
+        .iter()
+        .filter(|run| run.level < 3)
+        .flat_map(|run| run.run.files())
+        .map(|file| file.delete_row_count.unwrap())
+        .sum();
     assert_eq!(upper, 4, "{}", shape(&table).await);
 
     table.compact_builder().full(true).run().await.unwrap();
@@ -88,7 +109,10 @@ async fn a_writer_compacts_the_bucket_that_it_is_told_to() {
     let (mut write, committer) = (builder.new_write().unwrap(), builder.new_commit().unwrap());
     let partition = paimon::format::row::BinaryRow::empty();
     write.compact(&partition, 0, true).await.unwrap();
-    committer.commit(1, write.prepare_commit(true).await.unwrap()).await.unwrap();
+    committer
+        .commit(1, write.prepare_commit(true).await.unwrap())
+        .await
+        .unwrap();
     assert_eq!(shape(&table).await, "L5:1");
     let error = write.compact(&partition, 1, true).await.unwrap_err();
     assert_eq!(error.to_string(), "bucket 1: the partition has 1 buckets");

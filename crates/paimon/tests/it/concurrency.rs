@@ -13,13 +13,17 @@ const COMMITS: i32 = 60;
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn nothing_is_lost_between_a_writer_and_a_compactor() {
     let place = Place::on_threads();
-    let table = place.create(kv_schema().option("bucket", "2").option("write-only", "true")).await;
+    let table = place
+        .create(kv_schema().option("bucket", "2").option("write-only", "true"))
+        .await;
     let done = Arc::new(AtomicBool::new(false));
     let compactor = tokio::spawn({
         // Its own table, as in a process of its own.
         let (location, done) = (table.location().to_owned(), Arc::clone(&done));
         async move {
-            let table = Table::open(&location, Options::new(), &Context::system().unwrap()).await.unwrap();
+            let table = Table::open(&location, Options::new(), &Context::system().unwrap())
+                .await
+                .unwrap();
             let mut compactions = 0;
             while !done.load(Ordering::Acquire) {
                 let report = table.compact_builder().full(compactions % 3 == 2).run().await.unwrap();
@@ -33,7 +37,11 @@ async fn nothing_is_lost_between_a_writer_and_a_compactor() {
     let (mut write, commit) = (builder.new_write().unwrap(), builder.new_commit().unwrap());
     for round in 0..COMMITS {
         let text = round.to_string();
-        let (batch, kinds) = kv(&[("+I", round % 7, &text), ("+I", 1000 + round, &text), ("-D", 999 + round, "")]);
+        let (batch, kinds) = kv(&[
+            ("+I", round % 7, &text),
+            ("+I", 1000 + round, &text),
+            ("-D", 999 + round, ""),
+        ]);
         write.write_with_kinds(&batch, &kinds).await.unwrap();
         let messages = write.prepare_commit(true).await.unwrap();
         assert_eq!(commit.commit(i64::from(round), messages).await.unwrap().len(), 1);
@@ -64,7 +72,10 @@ async fn two_compactors_do_no_harm() {
     let compact = |table: Table| async move { table.compact_builder().full(true).run().await };
     let results = futures::future::join_all((0..4).map(|_| tokio::spawn(compact(table.clone())))).await;
     // Who comes second finds nothing to do when it plans anew.
-    let snapshots: Vec<_> = results.into_iter().filter_map(|result| result.unwrap().unwrap().snapshot).collect();
+    let snapshots: Vec<_> = results
+        .into_iter()
+        .filter_map(|result| result.unwrap().unwrap().snapshot)
+        .collect();
     assert_eq!(snapshots.len(), 1);
     assert_eq!(rows(&table).await, before);
 }

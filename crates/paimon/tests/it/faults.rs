@@ -47,7 +47,9 @@ impl Place {
 
     /// Eight level-0 files.
     async fn table(&self) -> Table {
-        let table = Table::create("t", kv_schema().option("write-only", "true"), &self.context).await.unwrap();
+        let table = Table::create("t", kv_schema().option("write-only", "true"), &self.context)
+            .await
+            .unwrap();
         for round in 0..8 {
             crate::support::commit(&table, &[("+I", round, "x"), ("+I", 100, "y")]).await;
         }
@@ -60,9 +62,18 @@ impl Place {
         let env = self.context.env().clone();
         let scan = FileStoreScan::new(Arc::clone(table.storage()), env, Arc::clone(table.schema())).unwrap();
         let plan = scan.plan(&snapshot, ScanKind::All).await.unwrap();
-        let live: HashSet<String> = plan.buckets.iter().flat_map(|bucket| &bucket.files).map(|file| format!("bucket-0/{}", file.file_name)).collect();
+        let live: HashSet<String> = plan
+            .buckets
+            .iter()
+            .flat_map(|bucket| &bucket.files)
+            .map(|file| format!("bucket-0/{}", file.file_name))
+            .collect();
         let there: Vec<_> = table.storage().list("bucket-0").try_collect().await.unwrap();
-        there.into_iter().map(|file| file.path).filter(|path| !live.contains(path)).collect()
+        there
+            .into_iter()
+            .map(|file| file.path)
+            .filter(|path| !live.contains(path))
+            .collect()
     }
 }
 
@@ -84,7 +95,11 @@ async fn a_compaction_that_cannot_write_leaves_the_table_as_it_was() {
         assert_eq!((rows(&table).await, shape(&table).await), before, "{rule:?}");
         // The next one goes through.
         table.compact_builder().full(true).run().await.unwrap();
-        assert_eq!((rows(&table).await, shape(&table).await), (before.0, "L5:9".to_owned()), "{rule:?}");
+        assert_eq!(
+            (rows(&table).await, shape(&table).await),
+            (before.0, "L5:9".to_owned()),
+            "{rule:?}"
+        );
     }
 }
 
@@ -93,7 +108,9 @@ async fn a_lost_answer_to_the_publishing_call_is_looked_up() {
     let place = Place::new();
     let table = place.table().await;
     let before = rows(&table).await;
-    place.storage.follow(FaultPlan::new().rule(Rule::new(CallKind::PutIfAbsent, "snapshot/*", Fault::LoseAnswer)));
+    place
+        .storage
+        .follow(FaultPlan::new().rule(Rule::new(CallKind::PutIfAbsent, "snapshot/*", Fault::LoseAnswer)));
     let report = table.compact_builder().full(true).run().await.unwrap();
     place.storage.follow(FaultPlan::new());
     assert_eq!(report.snapshot, Some(9));
@@ -107,7 +124,9 @@ async fn an_unclear_commit_deletes_nothing() {
     let table = place.table().await;
     let before = rows(&table).await;
     let rule = Rule::new(CallKind::PutIfAbsent, "snapshot/*", Fault::LoseAnswer).times(1);
-    let blind = Rule::new(CallKind::Read, "snapshot/*", Fault::Fail).skip(1).times(usize::MAX);
+    let blind = Rule::new(CallKind::Read, "snapshot/*", Fault::Fail)
+        .skip(1)
+        .times(usize::MAX);
     place.storage.follow(FaultPlan::new().rule(rule).rule(blind));
     let error = table.compact_builder().full(true).run().await.unwrap_err();
     place.storage.follow(FaultPlan::new());
@@ -124,7 +143,9 @@ async fn a_flush_that_fails_is_reported_and_aborts_cleanly() {
     let mut write = builder.new_write().unwrap();
     let (batch, kinds) = kv(&[("+I", 1, "new")]);
     write.write_with_kinds(&batch, &kinds).await.unwrap();
-    place.storage.follow(FaultPlan::new().rule(Rule::new(CallKind::Finish, "bucket-0/*", Fault::Fail)));
+    place
+        .storage
+        .follow(FaultPlan::new().rule(Rule::new(CallKind::Finish, "bucket-0/*", Fault::Fail)));
     let error = write.prepare_commit(true).await.unwrap_err();
     place.storage.follow(FaultPlan::new());
     assert_eq!(error.kind(), ErrorKind::Unavailable);

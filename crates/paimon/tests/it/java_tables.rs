@@ -9,13 +9,16 @@ use crate::support::{Place, commit_batch, kinds, rows, rows_of, shape};
 
 /// A copy of the table with its seven write-only snapshots; the eighth, Java's own compaction, is taken away.
 async fn write_only(place: &Place) -> Table {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/golden/write_only_dedicated/warehouse/default.db/t");
+    let source =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/golden/write_only_dedicated/warehouse/default.db/t");
     let target = place.dir.path().join("t");
     copy(&source, &target);
     for name in ["snapshot-8", "LATEST"] {
         std::fs::remove_file(target.join("snapshot").join(name)).unwrap();
     }
-    Table::open(target.to_str().unwrap(), Options::new(), &place.context).await.unwrap()
+    Table::open(target.to_str().unwrap(), Options::new(), &place.context)
+        .await
+        .unwrap()
 }
 
 fn copy(source: &Path, target: &Path) {
@@ -37,7 +40,11 @@ async fn every_snapshot_is_read() {
     let table = write_only(&place).await;
     let mut seen = Vec::new();
     for id in 1..=7 {
-        seen.push(rows_of(table.read_builder().time_travel(TimeTravel::SnapshotId(id))).await.join(", "));
+        seen.push(
+            rows_of(table.read_builder().time_travel(TimeTravel::SnapshotId(id)))
+                .await
+                .join(", "),
+        );
     }
     insta::assert_snapshot!(seen.join("\n"));
 }
@@ -49,13 +56,23 @@ async fn it_is_compacted_and_written_on() {
     assert_eq!(shape(&table).await, "L0:1 L0:1 L0:1 L0:1 L0:1 L0:1 L0:1");
     let before = rows(&table).await;
     let report = table.compact_builder().full(true).run().await.unwrap();
-    assert_eq!((report.snapshot, report.buckets[0].input.files, report.buckets[0].output.rows), (Some(8), 7, 3));
+    assert_eq!(
+        (
+            report.snapshot,
+            report.buckets[0].input.files,
+            report.buckets[0].output.rows
+        ),
+        (Some(8), 7, 3)
+    );
     assert_eq!(shape(&table).await, "L5:3");
     assert_eq!(rows(&table).await, before);
 
     let columns: [(&str, arrow_array::ArrayRef); 2] = [
         ("id", std::sync::Arc::new(arrow_array::Int32Array::from(vec![0, 9]))),
-        ("name", std::sync::Arc::new(arrow_array::StringArray::from(vec!["gone", "new"]))),
+        (
+            "name",
+            std::sync::Arc::new(arrow_array::StringArray::from(vec!["gone", "new"])),
+        ),
     ];
     let batch = arrow_array::RecordBatch::try_from_iter(columns).unwrap();
     commit_batch(&table, &batch, &kinds(["-D", "+I"].into_iter())).await;

@@ -19,9 +19,18 @@ fn schema() -> paimon::SchemaBuilder {
 
 async fn write(table: &Table, rows: &[(&str, i32, &str)]) {
     let columns: [(&str, ArrayRef); 3] = [
-        ("p", Arc::new(StringArray::from_iter_values(rows.iter().map(|row| row.0)))),
-        ("k", Arc::new(Int32Array::from_iter_values(rows.iter().map(|row| row.1)))),
-        ("v", Arc::new(StringArray::from_iter_values(rows.iter().map(|row| row.2)))),
+        (
+            "p",
+            Arc::new(StringArray::from_iter_values(rows.iter().map(|row| row.0))),
+        ),
+        (
+            "k",
+            Arc::new(Int32Array::from_iter_values(rows.iter().map(|row| row.1))),
+        ),
+        (
+            "v",
+            Arc::new(StringArray::from_iter_values(rows.iter().map(|row| row.2))),
+        ),
     ];
     let batch = RecordBatch::try_from_iter(columns).unwrap();
     commit_batch(table, &batch, &kinds(std::iter::repeat_n("+I", rows.len()))).await;
@@ -31,12 +40,26 @@ async fn write(table: &Table, rows: &[(&str, i32, &str)]) {
 async fn any_text_can_be_a_partition() {
     let place = Place::new();
     let table = place.create(schema()).await;
-    let values = ["a/b", "..", "k=v", "50%", " blank ", "žluťoučký 馬", "'\"#*?", "", "a,b"];
+    let values = [
+        "a/b",
+        "..",
+        "k=v",
+        "50%",
+        " blank ",
+        "žluťoučký 馬",
+        "'\"#*?",
+        "",
+        "a,b",
+    ];
     let rows_in: Vec<_> = values.iter().zip(0..).map(|(value, key)| (*value, key, "x")).collect();
     write(&table, &rows_in).await;
     write(&table, &rows_in[..3]).await;
 
-    let mut expected: Vec<String> = values.iter().zip(0..).map(|(value, key)| format!("{value} {key} x")).collect();
+    let mut expected: Vec<String> = values
+        .iter()
+        .zip(0..)
+        .map(|(value, key)| format!("{value} {key} x"))
+        .collect();
     expected.sort_unstable();
     assert_eq!(rows(&table).await, expected);
     table.compact_builder().full(true).run().await.unwrap();
@@ -60,21 +83,47 @@ async fn any_text_can_be_a_partition() {
 async fn one_partition_or_bucket_is_compacted_alone() {
     let place = Place::new();
     let table = place.create(schema()).await;
-    let rows_in: Vec<_> = (0..20).map(|key| (if key % 2 == 0 { "a" } else { "b" }, key, "x")).collect();
+    let rows_in: Vec<_> = (0..20)
+        .map(|key| (if key % 2 == 0 { "a" } else { "b" }, key, "x"))
+        .collect();
     write(&table, &rows_in).await;
     let before = rows(&table).await;
 
     let selection = Selection::all().partition([("p", "a")]).bucket(1);
-    let report = table.compact_builder().full(true).select(selection).run().await.unwrap();
+    let report = table
+        .compact_builder()
+        .full(true)
+        .select(selection)
+        .run()
+        .await
+        .unwrap();
     let compacted: Vec<&str> = report.buckets.iter().map(|bucket| bucket.bucket.as_str()).collect();
     assert_eq!(compacted, ["p=a/bucket-1"]);
     let levels = table.buckets(&TimeTravel::Latest, &Selection::all()).await.unwrap();
-    let levels: Vec<_> = levels.iter().map(|bucket| (bucket.name(), bucket.runs()[0].level)).collect();
-    assert_eq!(levels, [("p=a/bucket-0", 0), ("p=a/bucket-1", 5), ("p=b/bucket-0", 0), ("p=b/bucket-1", 0)]);
+    let levels: Vec<_> = levels
+        .iter()
+        .map(|bucket| (bucket.name(), bucket.runs()[0].level))
+        .collect();
+    assert_eq!(
+        levels,
+        [
+            ("p=a/bucket-0", 0),
+            ("p=a/bucket-1", 5),
+            ("p=b/bucket-0", 0),
+            ("p=b/bucket-1", 0)
+        ]
+    );
     assert_eq!(rows(&table).await, before);
 
-    let wrong = table.compact_builder().select(Selection::all().partition([("q", "a")])).run().await;
-    assert_eq!(wrong.unwrap_err().to_string(), "q is no partition column; the table has p");
+    let wrong = table
+        .compact_builder()
+        .select(Selection::all().partition([("q", "a")]))
+        .run()
+        .await;
+    assert_eq!(
+        wrong.unwrap_err().to_string(),
+        "q is no partition column; the table has p"
+    );
 }
 
 #[tokio::test]
@@ -85,9 +134,13 @@ async fn a_bucket_count_that_does_not_fit_the_files_is_refused() {
     // What `ALTER TABLE … SET ('bucket' = '4')` does.
     let path = std::path::Path::new(table.location()).join("schema/schema-0");
     let text = std::fs::read_to_string(&path).unwrap();
-    let text = text.replace("\"bucket\" : \"2\"", "\"bucket\" : \"4\"").replace("\"id\" : 0,\n  \"fields\"", "\"id\" : 1,\n  \"fields\"");
+    let text = text
+        .replace("\"bucket\" : \"2\"", "\"bucket\" : \"4\"")
+        .replace("\"id\" : 0,\n  \"fields\"", "\"id\" : 1,\n  \"fields\"");
     std::fs::write(path.with_file_name("schema-1"), text).unwrap();
-    let table = Table::open(table.location(), Default::default(), &place.context).await.unwrap();
+    let table = Table::open(table.location(), Default::default(), &place.context)
+        .await
+        .unwrap();
     assert_eq!(table.options().get("bucket"), Some("4"));
 
     let columns: [(&str, ArrayRef); 2] = [

@@ -44,13 +44,18 @@ async fn columns_come_in_the_order_asked_for() {
         read(&["x"]).unwrap_err().to_string(),
         "column x: the table has no such column; it has k, v"
     );
-    assert_eq!(read(&["k", "k"]).unwrap_err().to_string(), "column k is asked for twice");
+    assert_eq!(
+        read(&["k", "k"]).unwrap_err().to_string(),
+        "column k is asked for twice"
+    );
 }
 
 #[tokio::test]
 async fn a_limit_counts_merged_rows() {
     let place = Place::new();
-    let table = place.create(kv_schema().option("bucket", "3").option("write-only", "true")).await;
+    let table = place
+        .create(kv_schema().option("bucket", "3").option("write-only", "true"))
+        .await;
     let texts: Vec<_> = (0..100).map(|key| ("+I", key, "x")).collect();
     commit(&table, &texts).await;
     commit(&table, &(0..50).map(|key| ("-D", key, "x")).collect::<Vec<_>>()).await;
@@ -74,7 +79,10 @@ async fn files_that_overlap_stay_in_one_split() {
     }
     let builder = table.read_builder();
     let plan = builder.new_scan().plan().await.unwrap();
-    assert_eq!(plan.splits.iter().map(|split| split.files.len()).collect::<Vec<_>>(), [3, 1]);
+    assert_eq!(
+        plan.splits.iter().map(|split| split.files.len()).collect::<Vec<_>>(),
+        [3, 1]
+    );
     assert_eq!(rows_of(builder).await, ["1 30", "2 1"]);
 }
 
@@ -103,7 +111,13 @@ async fn splits_go_to_another_process() {
     let sent: Vec<Vec<u8>> = plan.splits.iter().map(|split| split_to_bytes(split).unwrap()).collect();
     let received: Vec<DataSplit> = sent.iter().map(|bytes| split_from_bytes(bytes).unwrap()).collect();
     assert_eq!(received, plan.splits);
-    let batches: Vec<_> = builder.new_read().stream(received).unwrap().try_collect().await.unwrap();
+    let batches: Vec<_> = builder
+        .new_read()
+        .stream(received)
+        .unwrap()
+        .try_collect()
+        .await
+        .unwrap();
     assert_eq!(batches.iter().map(|batch| batch.num_rows()).sum::<usize>(), 1);
     for end in 0..sent[0].len() {
         assert!(split_from_bytes(&sent[0][..end]).is_err());

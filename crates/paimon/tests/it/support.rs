@@ -110,7 +110,10 @@ pub(crate) async fn try_rows_of(builder: &ReadBuilder) -> paimon::Result<Vec<Str
 
 /// Levels of a table's only bucket, newest run first: `L0:1 L5:3` (level and rows).
 pub(crate) async fn shape(table: &Table) -> String {
-    let buckets = table.buckets(&paimon::TimeTravel::Latest, &paimon::Selection::all()).await.unwrap();
+    let buckets = table
+        .buckets(&paimon::TimeTravel::Latest, &paimon::Selection::all())
+        .await
+        .unwrap();
     let bucket = buckets.iter().map(|bucket| {
         let runs = bucket.runs().iter().map(|run| {
             let rows: i64 = run.run.files().iter().map(|file| file.row_count).sum();

@@ -31,8 +31,17 @@ async fn a_snapshot_a_tag_or_an_instant_can_be_read() {
     assert_eq!(rows(&pinned).await, ["1 a"]);
 
     let mut errors = Vec::new();
-    for travel in [TimeTravel::SnapshotId(9), TimeTravel::Tag("evening".to_owned()), TimeTravel::TimestampMillis(0)] {
-        errors.push(try_rows_of(&table.read_builder().time_travel(travel)).await.unwrap_err().to_string());
+    for travel in [
+        TimeTravel::SnapshotId(9),
+        TimeTravel::Tag("evening".to_owned()),
+        TimeTravel::TimestampMillis(0),
+    ] {
+        errors.push(
+            try_rows_of(&table.read_builder().time_travel(travel))
+                .await
+                .unwrap_err()
+                .to_string(),
+        );
     }
     insta::assert_snapshot!(errors.join("\n"));
 }
