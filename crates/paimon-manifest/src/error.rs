@@ -15,15 +15,22 @@ pub enum ManifestError {
     /// Another commit removed or overlapped the files of this one. Nothing of this commit is visible; plan again.
     #[error("commit conflict: {0}")]
     Conflict(String),
-    /// The commit was given up after its retries. `unclear`: one of its snapshots may be there all the same.
+    /// The commit was given up after its retries, and certainly nothing of this snapshot is visible.
     #[error("commit given up after {attempts} attempts: {message}")]
     GaveUp {
         /// How often it was tried.
         attempts: u32,
         /// What went wrong last.
         message: String,
-        /// Whether the last answer of the storage left open if the snapshot was published.
-        unclear: bool,
+    },
+    /// The commit was given up, and the storage left open whether its snapshot is there: recover by offering it again under the
+    /// same user and identifier. Its files must not be deleted.
+    #[error("commit given up after {attempts} attempts, its snapshot may be there all the same: {message}")]
+    Unclear {
+        /// How often it was tried.
+        attempts: u32,
+        /// What went wrong last.
+        message: String,
     },
     /// A metadata file's bytes are not what its format demands.
     #[error("{path}: corrupt: {message}")]
@@ -50,7 +57,7 @@ impl ManifestError {
         match self {
             Self::NotFound(_) => ErrorKind::NotFound,
             Self::Conflict(_) => ErrorKind::Conflict,
-            Self::GaveUp { .. } => ErrorKind::Unavailable,
+            Self::GaveUp { .. } | Self::Unclear { .. } => ErrorKind::Unavailable,
             Self::Corrupt { .. } => ErrorKind::Corrupt,
             Self::Invalid(_) => ErrorKind::Invalid,
             Self::Unsupported(_) => ErrorKind::Unsupported,

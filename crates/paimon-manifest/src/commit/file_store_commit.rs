@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use paimon_format::ErrorKind;
 use paimon_format::env::Env;
+use paimon_format::meta::{PathSettings, TablePaths};
 use paimon_format::row::KeyComparator;
 use paimon_format::storage::Storage;
 use serde::Deserialize;
@@ -37,13 +38,14 @@ pub enum AppendCheck {
 /// Source: `org.apache.paimon.operation.FileStoreCommitImpl`.
 #[derive(Clone, Debug)]
 pub struct FileStoreCommit {
-    storage: Arc<dyn Storage>,
+    pub(super) storage: Arc<dyn Storage>,
     env: Env,
-    user: String,
+    pub(super) user: String,
     settings: CommitSettings,
     keys: KeyComparator,
+    pub(super) paths: TablePaths,
     schemas: SchemaStore,
-    snapshots: SnapshotStore,
+    pub(super) snapshots: SnapshotStore,
     manifests: ManifestFiles,
     backend: Arc<dyn CommitBackend>,
 }
@@ -53,6 +55,14 @@ struct Delta {
     list: WrittenList,
     changelog: Option<WrittenList>,
     created: CreatedFiles,
+}
+
+/// What the attempts of one snapshot have led to.
+#[derive(Default)]
+struct Progress {
+    delta: Option<Delta>,
+    /// The latest snapshot before the first attempt whose outcome is unclear: ours may be any after it.
+    unclear_after: Option<i64>,
 }
 
 /// One snapshot to be made.
@@ -94,6 +104,7 @@ impl FileStoreCommit {
             user: user.into(),
             settings: CommitSettings::from_options(&schema.options)?,
             keys: schema.key_comparator()?,
+            paths: TablePaths::new(PathSettings::from_options(schema.partition_fields(), &schema.options)?),
             schemas: SchemaStore::new(Arc::clone(&storage)),
             snapshots: SnapshotStore::new(Arc::clone(&storage), env.clone()),
             manifests,
@@ -125,8 +136,8 @@ impl FileStoreCommit {
     /// Commits: one APPEND snapshot for what was flushed (OVERWRITE when rows are taken away), then one COMPACT snapshot for what
     /// was compacted. Returns the ids of the snapshots, none when there was nothing to commit.
     ///
-    /// Errors: `Conflict`: plan again; `Unavailable`: given up, and the message says whether a snapshot may be there all the same;
-    /// when the second snapshot fails, the first stays. Files of the messages are never deleted here.
+    /// Errors: `Conflict`: plan again; `Unavailable`: given up ([`ManifestError::Unclear`] when a snapshot may be there all the
+    /// same); when the second snapshot fails, the first stays. Files of the messages are never deleted here.
     pub async fn commit(&self, committable: &ManifestCommittable, check: AppendCheck) -> Result<Vec<i64>> {
         let drop_stats = self.manifests.settings().delete_file_drop_stats;
         let changes = CommitChanges::collect(&committable.messages, self.settings.buckets, drop_stats);
@@ -157,83 +168,58 @@ impl FileStoreCommit {
         Ok(ids)
     }
 
-    /// Those committables that this user has not committed, ascending by identifier: the ones beyond its newest snapshot.
-    ///
-    /// Cost: one read a snapshot, from the latest down to the user's newest.
-    pub async fn filter_committed(
-        &self,
-        mut committables: Vec<ManifestCommittable>,
-    ) -> Result<Vec<ManifestCommittable>> {
-        if committables.is_empty() {
-            return Ok(committables);
-        }
-        committables.sort_by_key(|committable| committable.identifier);
-        if let Some(newest) = self.snapshots.latest_of_user(&self.user).await? {
-            committables.retain(|committable| committable.identifier > newest.commit_identifier);
-        }
-        Ok(committables)
-    }
-
-    /// Recovery: commits those of the committables that were not committed before the process died, with checks. Returns how
-    /// many committables were committed.
-    ///
-    /// Errors as [`commit`](Self::commit); committables before the failing one are committed.
-    pub async fn filter_and_commit(&self, committables: Vec<ManifestCommittable>) -> Result<usize> {
-        let rest = self.filter_committed(committables).await?;
-        for committable in &rest {
-            self.commit(committable, AppendCheck::Check).await?;
-        }
-        Ok(rest.len())
-    }
-
     /// Tries until a snapshot is there, a conflict shows, or the retries are used up.
     async fn make_snapshot(&self, request: &SnapshotRequest<'_>) -> Result<i64> {
         let mut retry = Retry::new(&self.settings, &self.env);
-        let mut delta = None;
-        // The latest snapshot before the first attempt whose outcome is unclear: ours may be any after it.
-        let mut unclear_after: Option<i64> = None;
-        let outcome = loop {
-            let latest = match self.snapshots.latest().await {
-                Ok(latest) => latest,
-                Err(error) if error.kind() == ErrorKind::Unavailable && retry.pause().await => continue,
-                Err(error) => break Err(error),
-            };
-            let latest_id = latest.as_ref().map_or(0, |latest| latest.id);
-            if let Some(after) = unclear_after
-                && let Some(id) = self.find_own(after, latest_id, request).await?
-            {
-                break Ok(id);
-            }
-            let error = match self.attempt(latest.as_ref(), &mut delta, request).await {
-                Ok(id) => break Ok(id),
-                Err(Failure::Lost) => ManifestError::GaveUp {
+        let mut progress = Progress::default();
+        let error = loop {
+            let error = match self.try_once(&mut progress, request).await {
+                Ok(Some(id)) => return Ok(id),
+                Ok(None) => ManifestError::GaveUp {
                     attempts: retry.attempts(),
-                    message: format!("other commits took snapshot {} and those before", latest_id + 1),
-                    unclear: unclear_after.is_some(),
+                    message: "other commits took every snapshot id that was tried".to_string(),
                 },
-                Err(Failure::Before(error)) if error.kind() == ErrorKind::Unavailable => error,
-                Err(Failure::Before(error)) => break Err(error),
-                Err(Failure::Unclear(error)) => {
-                    unclear_after.get_or_insert(latest_id);
-                    if error.kind() != ErrorKind::Unavailable {
-                        break Err(error);
-                    }
-                    ManifestError::GaveUp {
-                        attempts: retry.attempts(),
-                        message: error.to_string(),
-                        unclear: true,
-                    }
-                }
+                Err(error) => error,
             };
             tracing::debug!(%error, attempt = retry.attempts(), "commit attempt failed");
-            if !retry.pause().await {
-                break Err(error);
+            if error.kind() != ErrorKind::Unavailable || !retry.pause().await {
+                break error;
             }
         };
-        if let (Err(_), None, Some(delta)) = (&outcome, unclear_after, delta) {
+        if progress.unclear_after.is_some() {
+            return Err(ManifestError::Unclear {
+                attempts: retry.attempts(),
+                message: error.to_string(),
+            });
+        }
+        if let Some(delta) = progress.delta {
             self.manifests.discard(delta.created).await;
         }
-        outcome
+        Err(error)
+    }
+
+    /// One attempt. `None`: another snapshot took the id.
+    async fn try_once(&self, progress: &mut Progress, request: &SnapshotRequest<'_>) -> Result<Option<i64>> {
+        let latest = self.snapshots.latest().await?;
+        let latest_id = latest.as_ref().map_or(0, |latest| latest.id);
+        if let Some(after) = progress.unclear_after {
+            if let Some(id) = self.find_own(after, latest_id, request).await? {
+                return Ok(Some(id));
+            }
+            if latest_id > after {
+                // Another snapshot has the id that was tried: now it is clear.
+                progress.unclear_after = None;
+            }
+        }
+        match self.attempt(latest.as_ref(), &mut progress.delta, request).await {
+            Ok(id) => Ok(Some(id)),
+            Err(Failure::Lost) => Ok(None),
+            Err(Failure::Before(error)) => Err(error),
+            Err(Failure::Unclear(error)) => {
+                progress.unclear_after.get_or_insert(latest_id);
+                Err(error)
+            }
+        }
     }
 
     /// The snapshot of this request among those after `after`, up to `latest`.

@@ -3,10 +3,13 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use async_trait::async_trait;
 use bytes::Bytes;
 use futures::TryStreamExt;
-use paimon_format::ErrorKind;
-use paimon_format::storage::Storage;
+use paimon_format::kv::SchemaSource;
+use paimon_format::storage::{Storage, StorageError};
+use paimon_format::types::DataField;
+use paimon_format::{ErrorKind, FormatError};
 
 use super::table_schema::TableSchema;
 use crate::error::{ManifestError, Result};
@@ -14,7 +17,7 @@ use crate::error::{ManifestError, Result};
 const DIR: &str = "schema";
 const PREFIX: &str = "schema-";
 
-/// The schema versions of a table. Cheap to clone; clones share the versions read so far, which never change.
+/// The schema versions of a table, also as the [`SchemaSource`] of readers. Cheap to clone; clones share the versions read so far, which never change.
 ///
 /// Source: `org.apache.paimon.schema.SchemaManager`.
 #[derive(Clone, Debug)]
@@ -100,5 +103,22 @@ impl SchemaStore {
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<i64, Arc<TableSchema>>> {
         // Nothing panics while it is held.
         self.read.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Readers of data files ask for the columns of older versions.
+#[async_trait]
+impl SchemaSource for SchemaStore {
+    async fn fields(&self, schema_id: i64) -> Result<Arc<[DataField]>, FormatError> {
+        match self.get(schema_id).await {
+            Ok(schema) => Ok(schema.fields.as_slice().into()),
+            Err(ManifestError::Format(error)) => Err(error),
+            Err(ManifestError::NotFound(_)) => Err(StorageError::NotFound {
+                path: TableSchema::path(schema_id),
+            }
+            .into()),
+            Err(ManifestError::Unsupported(message)) => Err(FormatError::Unsupported(message)),
+            Err(other) => Err(FormatError::corrupt(TableSchema::path(schema_id), other)),
+        }
     }
 }

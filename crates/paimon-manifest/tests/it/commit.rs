@@ -384,7 +384,7 @@ async fn an_answer_that_stays_unclear_is_told_and_nothing_is_deleted() {
     storage.script("read", "snapshot/snapshot-2", &[Answer::Unavailable; 50]);
     let error = commit(&table, "second").await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable);
-    insta::assert_snapshot!(error, @"");
+    insta::assert_snapshot!(error, @"commit given up after 11 attempts, its snapshot may be there all the same: snapshot/snapshot-2: storage unavailable: 503 Slow Down");
     // It was there all the time: with the storage back, it is whole.
     let healed = TestTable::open(storage.below(), env(), table.schema.clone(), "reader");
     assert_live(&healed, &["first", "second"]).await;
@@ -465,8 +465,14 @@ async fn a_replayed_commit_is_recognised() {
         let name = format!("f{identifier}");
         ManifestCommittable::new(identifier, vec![append(1, 0, &[file(&name, 0, 1, 1)])])
     };
-    let open = |user: &str| FileStoreCommit::new(Arc::clone(&storage), env(), &table.schema, user).unwrap();
+    let open = |user: &str| FileStoreCommit::new(Arc::clone(&storage), table.env.clone(), &table.schema, user).unwrap();
     let (u1, u2) = (open("u1"), open("u2"));
+    for name in ["f1", "f2", "f3", "of-u2"] {
+        storage
+            .put(&format!("p=1/bucket-0/{name}"), Bytes::from("rows"))
+            .await
+            .unwrap();
+    }
     u1.commit(&committable(1), AppendCheck::Skip).await.unwrap();
     u1.commit(&committable(2), AppendCheck::Skip).await.unwrap();
     assert_eq!(
@@ -515,6 +521,45 @@ async fn a_replayed_commit_is_recognised() {
 }
 
 #[tokio::test]
+async fn recovery_does_not_commit_files_that_are_gone() {
+    let table = table().await;
+    let message = append(1, 0, &[file("here", 0, 1, 1), file("gone", 0, 2, 2)]);
+    table
+        .storage
+        .put("p=1/bucket-0/here", Bytes::from("rows"))
+        .await
+        .unwrap();
+    let committables = vec![ManifestCommittable::new(1, vec![message])];
+    let error = table.commit.filter_and_commit(committables).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound);
+    insta::assert_snapshot!(error, @"p=1/bucket-0/gone was to be committed, but it is gone: recover from a later state");
+    assert_eq!(table.snapshots.latest().await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn an_abort_deletes_what_was_written_and_nothing_else() {
+    let table = table().await;
+    let (old, moved) = (file("old", 0, 1, 1), file("moved", 0, 2, 2));
+    let mut message = append(1, 0, &[file("new", 0, 3, 3)]);
+    message.increment.data.changelog_files = vec![file("changelog", 0, 3, 3)];
+    message.increment.compact.compact_before = vec![old, moved.clone()];
+    message.increment.compact.compact_after = vec![file("merged", 5, 1, 1), Arc::new(moved.upgrade(5))];
+    for name in ["old", "moved", "new", "changelog", "merged", "stranger"] {
+        table
+            .storage
+            .put(&format!("p=1/bucket-0/{name}"), Bytes::from("rows"))
+            .await
+            .unwrap();
+    }
+    table.commit.abort(&[message]).await.unwrap();
+    let left = names(&*table.storage, "p=1/bucket-0").await;
+    assert_eq!(
+        left,
+        ["moved", "old", "stranger"].map(|name| format!("p=1/bucket-0/{name}"))
+    );
+}
+
+#[tokio::test]
 async fn a_table_that_was_dropped_takes_no_commits() {
     let mut table = table().await;
     table.commit(vec![append(1, 0, &[file("a", 0, 1, 1)])]).await;
@@ -525,5 +570,5 @@ async fn a_table_that_was_dropped_takes_no_commits() {
     let again = table.commit.clone().with_backend(backend);
     let committable = ManifestCommittable::new(8, vec![append(1, 0, &[file("b", 0, 1, 1)])]);
     let error = again.commit(&committable, AppendCheck::Skip).await.unwrap_err();
-    insta::assert_snapshot!(error, @"");
+    insta::assert_snapshot!(error, @"the table has no schema: it was dropped, or never was");
 }

@@ -50,7 +50,12 @@ fn decode(file: &[u8]) -> AvroResult<Vec<Row>> {
 
 fn rows(count: i32) -> Vec<Row> {
     (0..count)
-        .map(|i| (i * 1_000_003, (i % 3 != 0).then(|| format!("text of row {i}"))))
+        .map(|i| {
+            (
+                i.wrapping_mul(1_000_003),
+                (i % 3 != 0).then(|| format!("text of row {i}")),
+            )
+        })
         .collect()
 }
 
@@ -118,19 +123,19 @@ fn the_file_decides_about_order_nullability_and_further_fields() {
 fn faults_are_told_with_their_place() {
     let good = encode(SCHEMA, ManifestCodec::Null, &rows(3));
     let error = |file: &[u8]| decode(file).unwrap_err().to_string();
-    insta::assert_snapshot!(error(b""), @"");
-    insta::assert_snapshot!(error(b"PAR1 and more"), @"");
-    insta::assert_snapshot!(error(&good[..20]), @"");
-    insta::assert_snapshot!(error(&good[..good.len() - 5]), @"");
+    insta::assert_snapshot!(error(b""), @"header: not an Avro file (it does not start with Obj 1)");
+    insta::assert_snapshot!(error(b"PAR1 and more"), @"header: not an Avro file (it does not start with Obj 1)");
+    insta::assert_snapshot!(error(&good[..20]), @"header: the data ends early: 123 bytes wanted, 1 left");
+    insta::assert_snapshot!(error(&good[..good.len() - 5]), @"block 0 at byte 175: the data ends early: 16 bytes wanted, 11 left");
     let mut marker = good.clone();
     *marker.last_mut().unwrap() ^= 1;
-    insta::assert_snapshot!(error(&marker), @"");
+    insta::assert_snapshot!(error(&marker), @"block 0 at byte 175: wrong sync marker at its end");
     let other = SCHEMA.replace(r#""name":"a","type":"int""#, r#""name":"a","type":"string""#);
-    insta::assert_snapshot!(error(&encode(&other, ManifestCodec::Null, &rows(1))), @"");
+    insta::assert_snapshot!(error(&encode(&other, ManifestCodec::Null, &rows(1))), @"block 0, row 0: a: type int expected, found string");
     let missing = SCHEMA.replace(r#""name":"a""#, r#""name":"c""#);
-    insta::assert_snapshot!(error(&encode(&missing, ManifestCodec::Null, &rows(1))), @"");
+    insta::assert_snapshot!(error(&encode(&missing, ManifestCodec::Null, &rows(1))), @"block 0, row 0: the required field a is missing");
     let unknown = SCHEMA.replace(r#""type":"int""#, r#""type":"integer""#);
-    insta::assert_snapshot!(error(&encode(&unknown, ManifestCodec::Null, &rows(1))), @"");
+    insta::assert_snapshot!(error(&encode(&unknown, ManifestCodec::Null, &rows(1))), @"header: avro.schema: unknown type integer");
 }
 
 #[test]
@@ -143,11 +148,11 @@ fn announced_sizes_are_not_believed() {
     let marker = file[file.len() - 16..].to_vec();
     file.extend(block.take());
     file.extend(marker);
-    insta::assert_snapshot!(decode(&file).unwrap_err(), @"");
+    insta::assert_snapshot!(decode(&file).unwrap_err(), @"block 0 at byte 175: 1099511627776 rows in 0 bytes");
     let mut cursor = Encoder::default();
     cursor.long(1 << 60);
     let bytes = cursor.take();
-    insta::assert_snapshot!(cursor::Cursor::new(&bytes).bytes().unwrap_err(), @"");
+    insta::assert_snapshot!(cursor::Cursor::new(&bytes).bytes().unwrap_err(), @"the data ends early: 1152921504606846976 bytes wanted, 0 left");
 }
 
 proptest! {
