@@ -127,7 +127,12 @@ impl MergeRead {
         self.read(one_by_one(files), Rows::Changes, Vec::new())
     }
 
-    fn read(&self, sections: Vec<Section>, rows: Rows, needed: Vec<usize>) -> BoxStream<'static, Result<ReadBatch, LsmError>> {
+    fn read(
+        &self,
+        sections: Vec<Section>,
+        rows: Rows,
+        needed: Vec<usize>,
+    ) -> BoxStream<'static, Result<ReadBatch, LsmError>> {
         let looked_at = self.filter.as_ref().map_or(&[][..], |filter| filter.columns());
         let projection = match ReadProjection::new(&self.table, &self.wanted, &needed, looked_at) {
             Ok(projection) => projection,
@@ -166,7 +171,10 @@ impl MergeRead {
 
 /// Sections of one file each: nothing is merged.
 fn one_by_one(files: Vec<Arc<DataFileMeta>>) -> Vec<Section> {
-    files.into_iter().map(|file| vec![SortedRun::from_single(file)]).collect()
+    files
+        .into_iter()
+        .map(|file| vec![SortedRun::from_single(file)])
+        .collect()
 }
 
 fn whole(batch: &KvBatch, projection: &ReadProjection) -> Result<ReadBatch, LsmError> {

@@ -1,9 +1,11 @@
 //! Conformance checks and stand-ins for tests (feature `test-util`).
 
+mod memory_files;
 mod pick_replay;
 mod runs;
 mod strategy;
 
+pub use memory_files::MemoryKvFiles;
 pub use pick_replay::{PickAnswer, PickCase};
 pub use runs::{file, int_keys, keyed_file, parse_runs, print_runs};
 #[cfg(test)]

@@ -77,7 +77,12 @@ pub(super) struct OpenSection {
 
 impl OpenSection {
     /// Begins a section; the plan of the section before has ended. Opens nothing yet.
-    pub(super) fn open(readers: Vec<RunReader>, schema: &Arc<KvSchema>, options: PlanOptions, work: &mut Work) -> Result<Self, LsmError> {
+    pub(super) fn open(
+        readers: Vec<RunReader>,
+        schema: &Arc<KvSchema>,
+        options: PlanOptions,
+        work: &mut Work,
+    ) -> Result<Self, LsmError> {
         // Without a kernel all versions are kept, and a lone run may hold several of a key: they pass all the same.
         let single = readers.len() == 1;
         work.plan = match single {
@@ -111,13 +116,7 @@ impl OpenSection {
     }
 
     async fn merge(&mut self, env: &Env, work: &mut Option<Work>) -> Result<bool, LsmError> {
-        let waiting = |run| match work {
-            Some(Work { plan: Some(plan), .. }) => plan.waiting(run),
-            _ => 0,
-        };
-        let hungry: Vec<usize> = (0..self.readers.len())
-            .filter(|&run| !self.ended[run] && waiting(run) == 0)
-            .collect();
+        let hungry = self.hungry(work.as_ref());
         let reads = self
             .readers
             .iter_mut()
@@ -130,11 +129,12 @@ impl OpenSection {
             Err(LsmError::Merge(MergeError::Unsorted { run })) => return Err(self.unsorted(run)),
             progress => progress?,
         };
-        if progress == Progress::Starving && batches.is_empty() {
-            return Err(LsmError::Internal("a merge waits for input that nobody reads".into()));
-        }
         // Checking the order of a batch's keys is work, too.
-        let ended: Vec<usize> = batches.iter().filter(|(_, batch)| batch.is_none()).map(|&(run, _)| run).collect();
+        let ended: Vec<usize> = batches
+            .iter()
+            .filter(|(_, batch)| batch.is_none())
+            .map(|&(run, _)| run)
+            .collect();
         if !batches.is_empty() {
             let pushed = on_cpu(env, work, move |work| match &mut work.plan {
                 Some(plan) => batches.into_iter().try_for_each(|(run, batch)| match batch {
@@ -152,6 +152,16 @@ impl OpenSection {
             self.ended[run] = true;
         }
         Ok(progress != Progress::Done)
+    }
+
+    /// Runs that have not ended and have no batch waiting.
+    fn hungry(&self, work: Option<&Work>) -> Vec<usize> {
+        let plan = work.and_then(|work| work.plan.as_ref());
+        let waiting = |run| plan.map_or(0, |plan| plan.waiting(run));
+        let runs = self.ended.iter().enumerate();
+        runs.filter(|&(run, &ended)| !ended && waiting(run) == 0)
+            .map(|(run, _)| run)
+            .collect()
     }
 
     fn unsorted(&self, run: usize) -> LsmError {

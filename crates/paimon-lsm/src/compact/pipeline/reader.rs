@@ -99,6 +99,10 @@ impl RunReader {
 
     /// The error for keys that are not in order. They may also be in the file before, when the order breaks between two.
     pub(super) fn unsorted(&self) -> LsmError {
-        FormatError::corrupt(&self.name, "its keys are not in order, or begin below the end of the file before it in the run").into()
+        FormatError::corrupt(
+            &self.name,
+            "its keys are not in order, or begin below the end of the file before it in the run",
+        )
+        .into()
     }
 }

@@ -74,7 +74,10 @@ mod tests {
                 let shares = shares(budget, runs).await.unwrap();
                 let open = runs.min(shares.fan_in);
                 let used = open * (shares.window_bytes + 4 * shares.batch.bytes) + 2 * shares.assemble_bytes;
-                assert!(used as u64 <= budget, "{runs} runs use {used} of {budget} bytes: {shares:?}");
+                assert!(
+                    used as u64 <= budget,
+                    "{runs} runs use {used} of {budget} bytes: {shares:?}"
+                );
                 assert!((2..=9).contains(&shares.fan_in));
             }
         }
@@ -91,7 +94,7 @@ mod tests {
         let error = shares(MIB, 5).await.unwrap_err();
         assert_eq!(
             error.to_string(),
-            "the memory budget is 1048576 bytes, but this task needs at least 12582912"
+            "this task needs at least 12582912 bytes, but the whole budget is 1048576"
         );
     }
 }

@@ -1,0 +1,79 @@
+//! Folders with a `rows.json`: tables that Spark wrote, with what it read.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use paimon::format::options::Options;
+use paimon::{Context, Error, ErrorKind, Table, TimeTravel};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::expectation::Comparison;
+use crate::golden::columns_of;
+use crate::observe::Observer;
+use crate::tally::{Outcome, Tally};
+
+#[derive(Deserialize)]
+struct Recorded {
+    tables: BTreeMap<String, RecordedTable>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RecordedTable {
+    rows: Vec<Value>,
+    #[serde(default)]
+    snapshots: BTreeMap<i64, Vec<Value>>,
+    /// By snapshot, where its schema was another.
+    #[serde(default)]
+    snapshot_columns: BTreeMap<i64, Value>,
+}
+
+/// Compares all tables of a folder.
+pub(crate) async fn run(folder: &Path, context: &Context, tally: &mut Tally) -> Result<(), String> {
+    let path = folder.join("rows.json");
+    let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let recorded: Recorded = serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))?;
+    let group = folder.file_name().unwrap_or_default().to_string_lossy();
+    for (name, table) in &recorded.tables {
+        let (database, short) = name.split_once('.').unwrap_or(("default", name));
+        let location = folder.join(format!("warehouse/{database}.db/{short}"));
+        let location = fs::canonicalize(&location).map_err(|error| format!("{}: {error}", location.display()))?;
+        let outcome = match compare(&location, table, context).await {
+            Ok(differences) if differences.is_empty() => Outcome::Passed,
+            Ok(differences) => Outcome::Failed(differences),
+            Err(error) if error.kind() == ErrorKind::Unsupported => Outcome::Skipped(error.to_string()),
+            Err(error) => Outcome::Failed(vec![error.to_string()]),
+        };
+        tally.add(&format!("{group}/{short}"), outcome);
+    }
+    Ok(())
+}
+
+async fn compare(location: &Path, recorded: &RecordedTable, context: &Context) -> Result<Vec<String>, Error> {
+    let table = Table::open(&location.to_string_lossy(), Options::new(), context).await?;
+    let observer = Observer::new(&table)?;
+    let columns = columns_of(&table);
+    let comparison = Comparison {
+        columns: &columns,
+        partition: &[],
+        key: &[],
+        layout: false,
+        changelog: false,
+    };
+    let mut differences = Vec::new();
+    let mut check = |what: String, expected: &[Value], actual: Vec<Value>| {
+        match comparison.rows(&Value::Array(expected.to_vec()), &Value::Array(actual)) {
+            Ok(None) => {}
+            Ok(Some(difference)) | Err(difference) => differences.push(format!("{what}: {difference}")),
+        }
+    };
+    check("now".to_owned(), &recorded.rows, observer.rows(&TimeTravel::Latest).await?);
+    for (&id, rows) in &recorded.snapshots {
+        if !recorded.snapshot_columns.contains_key(&id) {
+            check(format!("snapshot {id}"), rows, observer.rows(&TimeTravel::SnapshotId(id)).await?);
+        }
+    }
+    Ok(differences)
+}
