@@ -22,3 +22,8 @@ pub mod snapshot;
 pub mod testing;
 
 pub use error::ManifestError;
+
+/// The example of the README compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

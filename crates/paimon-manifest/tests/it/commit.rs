@@ -467,6 +467,12 @@ async fn a_replayed_commit_is_recognised() {
     };
     let open = |user: &str| FileStoreCommit::new(Arc::clone(&storage), table.env.clone(), &table.schema, user).unwrap();
     let (u1, u2) = (open("u1"), open("u2"));
+    for name in ["f1", "f2", "f3", "of-u2"] {
+        storage
+            .put(&format!("p=1/bucket-0/{name}"), Bytes::from("rows"))
+            .await
+            .unwrap();
+    }
     u1.commit(&committable(1), AppendCheck::Skip).await.unwrap();
     u1.commit(&committable(2), AppendCheck::Skip).await.unwrap();
     assert_eq!(
@@ -512,6 +518,45 @@ async fn a_replayed_commit_is_recognised() {
     let fresh = ManifestCommittable::new(1, vec![append(1, 0, &[file("of-u2", 0, 1, 1)])]);
     assert_eq!(u2.filter_and_commit(vec![fresh]).await.unwrap(), 1);
     table.commit(vec![]).await;
+}
+
+#[tokio::test]
+async fn recovery_does_not_commit_files_that_are_gone() {
+    let table = table().await;
+    let message = append(1, 0, &[file("here", 0, 1, 1), file("gone", 0, 2, 2)]);
+    table
+        .storage
+        .put("p=1/bucket-0/here", Bytes::from("rows"))
+        .await
+        .unwrap();
+    let committables = vec![ManifestCommittable::new(1, vec![message])];
+    let error = table.commit.filter_and_commit(committables).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound);
+    insta::assert_snapshot!(error, @"p=1/bucket-0/gone was to be committed, but it is gone: recover from a later state");
+    assert_eq!(table.snapshots.latest().await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn an_abort_deletes_what_was_written_and_nothing_else() {
+    let table = table().await;
+    let (old, moved) = (file("old", 0, 1, 1), file("moved", 0, 2, 2));
+    let mut message = append(1, 0, &[file("new", 0, 3, 3)]);
+    message.increment.data.changelog_files = vec![file("changelog", 0, 3, 3)];
+    message.increment.compact.compact_before = vec![old, moved.clone()];
+    message.increment.compact.compact_after = vec![file("merged", 5, 1, 1), Arc::new(moved.upgrade(5))];
+    for name in ["old", "moved", "new", "changelog", "merged", "stranger"] {
+        table
+            .storage
+            .put(&format!("p=1/bucket-0/{name}"), Bytes::from("rows"))
+            .await
+            .unwrap();
+    }
+    table.commit.abort(&[message]).await.unwrap();
+    let left = names(&*table.storage, "p=1/bucket-0").await;
+    assert_eq!(
+        left,
+        ["moved", "old", "stranger"].map(|name| format!("p=1/bucket-0/{name}"))
+    );
 }
 
 #[tokio::test]

@@ -1,12 +1,20 @@
 //! Plans: pruning, buckets, indexes, splits.
 
-use paimon_format::meta::DataFileMeta;
-use paimon_manifest::scan::{LevelRange, ScanFilter, ScanKind, SplitFiles, SplitSettings, split_for_batch};
-use paimon_manifest::schema::SchemaStore;
-use paimon_manifest::snapshot::SnapshotStore;
 use std::sync::Arc;
 
-use crate::support::{TestTable, append, compact, env, file, golden, memory, partition, partitioned};
+use paimon_format::meta::{DataFileMeta, DeletionVectorRange, IndexFileMeta, SimpleStats};
+use paimon_format::predicate::{Predicate, Test};
+use paimon_format::row::BinaryRow;
+use paimon_format::types::{DataField, DataType, Datum, TypeKind};
+use paimon_manifest::manifest::DELETION_VECTORS_INDEX;
+use paimon_manifest::scan::{
+    BucketEntry, DataSplit, LevelRange, ScanFilter, ScanKind, SplitFiles, SplitSettings, ValueFiltering, limit_splits,
+    split_for_batch,
+};
+use paimon_manifest::schema::{SchemaStore, TableSchema};
+use paimon_manifest::snapshot::SnapshotStore;
+
+use crate::support::{TestTable, append, compact, env, file, golden, int, memory, partition, partitioned};
 
 async fn table() -> TestTable {
     let mut table = TestTable::create(memory(), env(), partitioned()).await;
@@ -214,4 +222,210 @@ fn tables_that_never_merge_read_all_levels_raw() {
         "a lone file"
     );
     assert_eq!(splits(&[], &never_merges), [""; 0]);
+}
+
+/// A file whose statistics say that `v` lies in a range; `p` and `k` are covered as well.
+fn valued(name: &str, level: i32, keys: (i32, i32), values: (i32, i32)) -> Arc<DataFileMeta> {
+    let row = |k: i32, v: i32| {
+        let values = [Datum::Int32(1), Datum::Int32(k), Datum::Int32(v)];
+        BinaryRow::from_datums(&values, &[int(), int(), int()]).unwrap()
+    };
+    Arc::new(DataFileMeta {
+        value_stats: SimpleStats {
+            min_values: row(keys.0, values.0),
+            max_values: row(keys.1, values.1),
+            null_counts: vec![Some(0); 3],
+        },
+        value_stats_cols: None,
+        ..(*file(name, level, keys.0, keys.1)).clone()
+    })
+}
+
+fn equals(column: &str, value: i32) -> Predicate {
+    Predicate::column(column, Test::Equal(Datum::Int32(value)))
+}
+
+async fn filtered(table: &TestTable, predicate: &Predicate, values: ValueFiltering) -> Vec<String> {
+    let scan = table.scan().with_predicate(predicate, values).unwrap();
+    let plan = scan.plan(&table.latest().await, ScanKind::All).await.unwrap();
+    let files = plan.buckets.iter().flat_map(|bucket| &bucket.files);
+    let mut names: Vec<String> = files.map(|file| file.file_name.clone()).collect();
+    names.sort();
+    names
+}
+
+#[tokio::test]
+async fn filters_on_partitions_and_keys_are_always_used() {
+    let mut table = TestTable::create(memory(), env(), partitioned()).await;
+    table
+        .commit(vec![
+            append(1, 0, &[file("a", 0, 1, 5), file("b", 0, 4, 9)]),
+            append(2, 0, &[file("c", 0, 1, 9)]),
+        ])
+        .await;
+    for values in [
+        ValueFiltering::Never,
+        ValueFiltering::WholeBucket,
+        ValueFiltering::EachFile,
+    ] {
+        let planned = async |predicate: Predicate| filtered(&table, &predicate, values).await;
+        assert_eq!(planned(equals("p", 1)).await, ["a", "b"], "{values:?}");
+        assert_eq!(planned(equals("p", 3)).await, [""; 0]);
+        assert_eq!(planned(equals("k", 2)).await, ["a", "c"]);
+        assert_eq!(planned(equals("k", 5).and(equals("p", 1))).await, ["a", "b"]);
+        assert_eq!(planned(equals("k", 50)).await, [""; 0]);
+        let either = Predicate::Or(vec![equals("p", 2), equals("k", 1)]);
+        assert_eq!(
+            planned(either).await,
+            ["a", "b", "c"],
+            "neither partition nor key decides alone"
+        );
+        let nulls = Predicate::column("p", Test::IsNull);
+        assert_eq!(planned(nulls).await, [""; 0]);
+    }
+}
+
+#[tokio::test]
+async fn a_value_filter_never_decides_about_a_row_that_may_be_merged() {
+    let mut table = TestTable::create(memory(), env(), partitioned()).await;
+    // The newer row of key 1 does not pass `v = 100`, but it hides the older one: neither file may go without the other.
+    table
+        .commit(vec![append(
+            1,
+            0,
+            &[valued("old", 0, (1, 1), (100, 100)), valued("new", 0, (1, 1), (10, 10))],
+        )])
+        .await;
+    // Files that share no key may go one by one.
+    table
+        .commit(vec![compact(
+            1,
+            1,
+            &[],
+            &[valued("low", 5, (1, 5), (1, 5)), valued("high", 5, (6, 9), (6, 9))],
+        )])
+        .await;
+    let planned = async |v: i32, values| filtered(&table, &equals("v", v), values).await;
+    assert_eq!(planned(100, ValueFiltering::WholeBucket).await, ["new", "old"]);
+    assert_eq!(
+        planned(11, ValueFiltering::WholeBucket).await,
+        [""; 0],
+        "no file of any bucket has it"
+    );
+    assert_eq!(planned(6, ValueFiltering::WholeBucket).await, ["high"]);
+    assert_eq!(planned(100, ValueFiltering::EachFile).await, ["old"]);
+    assert_eq!(planned(11, ValueFiltering::Never).await, ["high", "low", "new", "old"]);
+}
+
+#[tokio::test]
+async fn statistics_of_older_schemas_are_read_by_field_id() {
+    let mut table = TestTable::create(memory(), env(), partitioned()).await;
+    table
+        .commit(vec![compact(1, 0, &[], &[valued("f", 5, (1, 5), (10, 20))])])
+        .await;
+    // Since then `v` was renamed to `w`, a new `v` came, and `k`'s neighbour `x` was widened from nothing.
+    let mut newer: TableSchema = table.schema.clone();
+    newer.id = 1;
+    newer.fields[2].name = "w".to_string();
+    newer.fields.push(DataField::new(3, "v", int()));
+    let scan = async |predicate: Predicate, schema: TableSchema| {
+        table
+            .storage
+            .put("schema/schema-1", schema.to_json().unwrap().into())
+            .await
+            .unwrap();
+        let scan =
+            paimon_manifest::scan::FileStoreScan::new(Arc::clone(&table.storage), env(), Arc::new(schema)).unwrap();
+        let scan = scan.with_predicate(&predicate, ValueFiltering::EachFile).unwrap();
+        let plan = scan.plan(&table.latest().await, ScanKind::All).await.unwrap();
+        plan.buckets.iter().map(|bucket| bucket.files.len()).sum::<usize>()
+    };
+    assert_eq!(scan(equals("w", 15), newer.clone()).await, 1);
+    assert_eq!(
+        scan(equals("w", 25), newer.clone()).await,
+        0,
+        "the renamed column has its old statistics"
+    );
+    assert_eq!(
+        scan(equals("v", 15), newer.clone()).await,
+        0,
+        "the new column is null in the old file"
+    );
+    assert_eq!(scan(Predicate::column("v", Test::IsNull), newer.clone()).await, 1);
+    newer.fields[2].data_type = DataType::nullable(TypeKind::BigInt);
+    let wide = Predicate::column("w", Test::Equal(Datum::Int64(25)));
+    assert_eq!(scan(wide, newer).await, 1, "statistics of another type say nothing");
+}
+
+#[tokio::test]
+async fn a_predicate_that_does_not_fit_is_refused() {
+    let table = TestTable::create(memory(), env(), partitioned()).await;
+    let error = table
+        .scan()
+        .with_predicate(&equals("z", 1), ValueFiltering::Never)
+        .unwrap_err();
+    assert!(error.to_string().contains('z'), "{error}");
+}
+
+#[tokio::test]
+async fn buckets_are_summed_up() {
+    let table = table().await;
+    let plan = table.scan().plan(&table.latest().await, ScanKind::All).await.unwrap();
+    let entries: Vec<BucketEntry> = plan.buckets.iter().map(BucketEntry::from).collect();
+    let numbers: Vec<(i32, i64, i64, usize)> = entries
+        .iter()
+        .map(|entry| (entry.bucket, entry.record_count, entry.file_size, entry.file_count))
+        .collect();
+    assert_eq!(numbers, [(1, 4, 100, 1), (0, 14, 200, 2)]);
+}
+
+#[test]
+fn a_limit_takes_only_splits_whose_rows_are_known() {
+    let split = |name: &str, rows: i32, raw_convertible: bool, deleted: Option<i64>| {
+        let file = file(name, 5, 1, rows);
+        let deletion = deleted.map(|count| paimon_manifest::scan::DeletionFile {
+            index_file: Arc::new(IndexFileMeta {
+                index_type: DELETION_VECTORS_INDEX.to_string(),
+                file_name: "index".to_string(),
+                file_size: 1,
+                row_count: 1,
+                dv_ranges: None,
+                external_path: None,
+                global_index: None,
+            }),
+            range: DeletionVectorRange {
+                data_file_name: name.to_string(),
+                offset: 1,
+                length: 1,
+                cardinality: (count >= 0).then_some(count),
+            },
+        });
+        DataSplit {
+            snapshot_id: 1,
+            partition: partition(1),
+            bucket: 0,
+            total_buckets: 2,
+            files: vec![file],
+            deletion_files: vec![deletion],
+            raw_convertible,
+        }
+    };
+    let splits = vec![
+        split("merged", 10, false, None),
+        split("uncounted", 10, true, Some(-1)),
+        split("vector", 10, true, Some(8)),
+        split("plain", 10, true, None),
+        split("more", 10, true, None),
+    ];
+    let limited = |limit: u64| {
+        let names = limit_splits(splits.clone(), limit)
+            .into_iter()
+            .map(|split| split.files[0].file_name.clone());
+        names.collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(limited(0), "");
+    assert_eq!(limited(2), "vector");
+    assert_eq!(limited(3), "vector plain");
+    assert_eq!(limited(22), "vector plain more");
+    assert_eq!(limited(23), "merged uncounted vector plain more");
 }
