@@ -53,7 +53,7 @@ impl Create {
             Some(path) => {
                 let name = path.display().to_string();
                 let text = std::fs::read(path).map_err(|error| CliError::file(&name, error))?;
-                like(TableSchema::from_json(&name, &text)?)
+                like(TableSchema::from_json(&name, &text).map_err(paimon::Error::from)?)
             }
             None => {
                 let mut schema = TableSchema::builder();
@@ -72,7 +72,7 @@ impl Create {
         if let Some(comment) = &self.comment {
             schema = schema.comment(comment);
         }
-        for (key, value) in paimon::table_options(&self.table.options.options()?).iter() {
+        for (key, value) in paimon::options::table_options(&self.table.options.options()?).iter() {
             schema = schema.option(key, value);
         }
         Ok(schema)
@@ -121,9 +121,9 @@ fn parse_column(text: &str) -> Result<DataField, CliError> {
             "--column {text}: expected a name and a type, for example 'id BIGINT'"
         )));
     };
-    let data_type: DataType = data_type
+    let data_type = data_type
         .trim()
-        .parse()
+        .parse::<DataType>()
         .map_err(|error| CliError::usage(format!("--column {name}: {error}")))?;
     Ok(DataField::new(0, name, data_type))
 }

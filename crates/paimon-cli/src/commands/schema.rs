@@ -25,8 +25,8 @@ impl Schema {
             None => std::sync::Arc::clone(table.schema()),
         };
         if session.json {
-            let text = schema.to_json()?;
-            return session.console.line(text);
+            let json = serde_json::to_value(schema.as_ref()).map_err(CliError::internal)?;
+            return session.console.json(&json);
         }
         let mut columns = Grid::new([">id", "column", "type", "key", "comment"]);
         for field in &schema.fields {

@@ -83,7 +83,7 @@ async fn a_compaction_that_cannot_write_leaves_the_table_as_it_was() {
         Rule::new(CallKind::Create, "bucket-0/*", Fault::Fail),
         Rule::new(CallKind::Finish, "bucket-0/*", Fault::Fail),
         Rule::new(CallKind::Read, "bucket-0/*", Fault::Fail),
-        Rule::new(CallKind::Put, "manifest/*", Fault::Fail).times(usize::MAX),
+        Rule::new(CallKind::Finish, "manifest/*", Fault::Fail).times(usize::MAX),
     ] {
         let place = Place::new();
         let table = place.table().await;

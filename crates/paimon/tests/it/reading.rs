@@ -132,3 +132,19 @@ async fn a_table_without_snapshots_is_empty() {
     assert_eq!(builder.new_scan().plan().await.unwrap(), Plan::default());
     assert_eq!(try_rows_of(&builder).await.unwrap(), [""; 0]);
 }
+
+#[tokio::test]
+async fn keys_in_many_sections_do_not_mix() {
+    let place = Place::new();
+    let table = place.create(kv_schema().option("write-only", "true")).await;
+    // Two files a key, no file overlaps those of another key: a section for each.
+    for round in ["a", "b"] {
+        for key in 0..5 {
+            commit(&table, &[("+I", key, &format!("{round}{key}"))]).await;
+        }
+    }
+    let expected = ["0 b0", "1 b1", "2 b2", "3 b3", "4 b4"];
+    assert_eq!(rows_of(table.read_builder()).await, expected);
+    table.compact_builder().full(true).run().await.unwrap();
+    assert_eq!(rows_of(table.read_builder()).await, expected);
+}
