@@ -85,7 +85,7 @@ impl MergeTreeCompactManager {
     /// What the strategy would pick now, or a full compaction; `None`: nothing that changes anything.
     ///
     /// The strategy remembers picks: to look without a trace, ask a copy.
-    fn pick(&mut self, full: bool) -> Option<CompactUnit> {
+    pub fn pick(&mut self, full: bool) -> Option<CompactUnit> {
         let runs = self.levels.level_sorted_runs();
         if full {
             let now_ms = self.env.clock.now_ms();
