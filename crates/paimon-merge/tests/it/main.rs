@@ -1,7 +1,12 @@
 //! Behaviour of plans, kernels and engines.
 
 mod engines;
+mod laws;
 mod plans;
+mod table;
+mod worked_aggregation;
+mod worked_first_row;
+mod worked_partial_update;
 
 use std::sync::Arc;
 

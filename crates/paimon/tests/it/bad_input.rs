@@ -108,7 +108,8 @@ async fn options_that_are_illegal_or_not_supported() {
         ("bucket", "-2"),
         ("bucket", "many"),
         ("bucket-key", "v"),
-        ("merge-engine", "aggregation"),
+        ("merge-engine", "newest-of-all"),
+        ("fields.default-aggregate-function", "sum"),
         ("merge-engine", "first-row"),
         ("changelog-producer", "lookup"),
         ("deletion-vectors.enabled", "true"),
@@ -223,7 +224,7 @@ async fn features_of_later_tables_are_refused_for_reads() {
     let text = std::fs::read_to_string(&path).unwrap();
     let mut errors = Vec::new();
     for option in [
-        "\"merge-engine\" : \"partial-update\"",
+        "\"merge-engine\" : \"aggregation\", \"changelog-producer\" : \"lookup\"",
         "\"merge-engine\" : \"first-row\"",
         "\"merge-engine\" : \"newest-of-all\"",
         "\"deletion-vectors.enabled\" : \"true\"",
