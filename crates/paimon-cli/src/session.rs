@@ -42,7 +42,7 @@ impl<'a> Session<'a> {
     }
 
     /// Opens the table of a command.
-    pub(crate) async fn open(&self, args: &TableArgs) -> Result<Table, CliError> {
+    pub(crate) async fn open(&mut self, args: &TableArgs) -> Result<Table, CliError> {
         let context = self.context(&args.options)?;
         Ok(Table::open(&args.table, args.options.options()?, &context).await?)
     }
