@@ -174,6 +174,6 @@ mod tests {
     fn a_key_of_another_table_is_an_error() {
         let keys = KeyComparator::new([types(), types()].concat()).unwrap();
         let error = sections(&[file(1, 2)], &keys).unwrap_err();
-        insta::assert_snapshot!(error, @"");
+        insta::assert_snapshot!(error, @"a binary row of 1 fields read with 2 types");
     }
 }

@@ -9,7 +9,7 @@ use paimon_format::meta::DataFileMeta;
 use super::{CompactResult, CompactSettings, CompactStep, CompactTask, MergeTreeCompactRewriter, drop_delete};
 use crate::LsmError;
 use crate::levels::Levels;
-use crate::pick::{CompactStrategy, PickContext, pick_full_compaction};
+use crate::pick::{CompactStrategy, CompactUnit, PickContext, pick_full_compaction};
 
 /// Picks, runs and applies the compactions of one bucket, one at a time.
 ///
@@ -82,24 +82,27 @@ impl MergeTreeCompactManager {
         self.running.is_some()
     }
 
-    /// The next compaction: a full one, or what the strategy picks; `None`: nothing that changes anything. Nothing is started, but
-    /// a strategy that counts its picks has counted this one.
+    /// What the strategy picks now, or a full compaction; `None`: nothing that changes anything. Nothing is started, but a strategy
+    /// that counts its picks has counted this one.
+    pub fn pick(&mut self, full: bool) -> Option<CompactUnit> {
+        let runs = self.levels.level_sorted_runs();
+        let context = PickContext::now(&*self.env.clock, self.levels.number_of_levels());
+        if full {
+            return pick_full_compaction(context.num_levels, &runs, |file| {
+                self.rewriter.must_rewrite(file, context.now_ms)
+            });
+        }
+        self.strategy.pick(&runs, &context).filter(|unit| !unit.is_no_op())
+    }
+
+    /// The next compaction with all that is decided before it starts. As [`pick`](Self::pick).
     ///
     /// Errors: `Internal` when the strategy breaks its contract.
     pub fn plan(&mut self, full: bool) -> Result<Option<CompactTask>, LsmError> {
-        let runs = self.levels.level_sorted_runs();
-        let context = PickContext::now(&*self.env.clock, self.levels.number_of_levels());
-        let unit = if full {
-            pick_full_compaction(context.num_levels, &runs, |file| {
-                self.rewriter.must_rewrite(file, context.now_ms)
-            })
-        } else {
-            self.strategy.pick(&runs, &context).filter(|unit| !unit.is_no_op())
-        };
-        let Some(unit) = unit else {
+        let Some(unit) = self.pick(full) else {
             return Ok(None);
         };
-        let max_level = context.max_level();
+        let max_level = self.levels.max_level();
         if !(1..=max_level).contains(&unit.output_level) {
             return Err(LsmError::Internal(format!(
                 "the compaction strategy picked output level {}, which is not among 1 to {max_level}",

@@ -184,7 +184,7 @@ impl WriteBuffer {
             kinds.iter().map(|&kind| kind as i8),
         )));
         columns.extend(values.columns().iter().map(Arc::clone));
-        Ok(RecordBatch::try_new(Arc::clone(&self.schema.arrow), columns).map_err(internal)?)
+        RecordBatch::try_new(Arc::clone(&self.schema.arrow), columns).map_err(internal)
     }
 
     /// Takes over batches that are complete, with their keys.

@@ -1,4 +1,5 @@
 //! Behaviour tests of the crate, one binary.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test ends at the first surprise")]
 
 mod bucket;
 mod faults;
