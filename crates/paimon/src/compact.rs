@@ -250,7 +250,7 @@ impl CompactBuilder {
             }
         }
         if let Some(error) = failed {
-            commit.abort(&messages).await;
+            commit.abort(&messages).await?;
             return Err(error);
         }
         for (bucket, message) in report.buckets.iter_mut().zip(&messages) {
@@ -264,7 +264,7 @@ impl CompactBuilder {
             }
             Err(error) => {
                 if certainly_not_committed(&error) {
-                    commit.abort(&messages).await;
+                    commit.abort(&messages).await?;
                 }
                 Err(error)
             }

@@ -47,7 +47,9 @@ pub(crate) struct Write {
 #[derive(Debug, Default)]
 struct Written {
     rows: usize,
-    snapshots: Vec<i64>,
+    commits: usize,
+    /// The latest snapshot afterwards.
+    snapshot: Option<i64>,
     files: usize,
     bytes: u64,
 }
@@ -86,7 +88,12 @@ impl Write {
         let result = self.write_batches(&mut writer, &mut job, input, progress).await;
         // Everything is committed, or never will be.
         writer.abort().await;
-        result.map(|()| job.written)
+        result?;
+        let mut written = job.written;
+        if written.commits > 0 {
+            written.snapshot = table.snapshot_store().latest_id().await.map_err(paimon::Error::from)?;
+        }
+        Ok(written)
     }
 
     async fn write_batches(
@@ -136,21 +143,22 @@ impl Job {
         });
         let identifier = self.identifier;
         self.identifier += 1;
-        let snapshots = if self.recovers {
-            self.commit
+        if self.recovers {
+            let committed = self
+                .commit
                 .filter_and_commit(vec![(identifier, messages.clone())])
-                .await?
+                .await?;
+            if committed == 0 {
+                // The earlier run's files are in the table; these are not, and never will be.
+                self.commit.abort(&messages).await?;
+                return Ok(());
+            }
         } else {
-            self.commit.commit(identifier, messages.clone()).await?
-        };
-        if snapshots.is_empty() {
-            // The earlier run's files are in the table; these are not, and never will be.
-            self.commit.abort(&messages).await;
-        } else {
-            self.written.files += count;
-            self.written.bytes += bytes;
-            self.written.snapshots.extend(snapshots);
+            self.commit.commit(identifier, messages).await?;
         }
+        self.written.files += count;
+        self.written.bytes += bytes;
+        self.written.commits += 1;
         Ok(())
     }
 }
@@ -159,12 +167,13 @@ fn report(session: &mut Session<'_>, written: &Written) -> Result<(), CliError> 
     if session.json {
         return session.console.json(&json!({
             "rows": written.rows,
-            "snapshots": written.snapshots,
+            "commits": written.commits,
+            "snapshot": written.snapshot,
             "files": written.files,
             "bytes": written.bytes,
         }));
     }
-    match written.snapshots.last() {
+    match written.snapshot {
         None if written.rows == 0 => session.console.line("nothing to do: no rows"),
         None => session
             .console

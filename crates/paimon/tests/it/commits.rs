@@ -31,7 +31,7 @@ async fn a_commit_that_is_offered_again_is_recognised() {
         )
     };
     let (commit, messages) = recovered("u1");
-    assert!(commit.filter_and_commit(vec![(1, messages)]).await.unwrap().is_empty());
+    assert_eq!(commit.filter_and_commit(vec![(1, messages)]).await.unwrap(), 0);
     assert_eq!(table.snapshots(10).await.unwrap().len(), 1);
 
     // Of another user it is another commit, of files that are in the table already.
@@ -51,7 +51,7 @@ async fn a_recovered_commit_whose_files_are_gone_is_refused() {
     write.write_with_kinds(&batch, &kinds).await.unwrap();
     let messages = write.prepare_commit(true).await.unwrap();
     let commit = builder.new_commit().unwrap();
-    commit.abort(&messages).await;
+    commit.abort(&messages).await.unwrap();
     let error = commit.filter_and_commit(vec![(1, messages)]).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound);
     assert!(error.to_string().contains("bucket-0/data-"), "{error}");

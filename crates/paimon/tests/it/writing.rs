@@ -155,7 +155,7 @@ async fn an_aborted_writer_leaves_no_files() {
     let messages = write.prepare_commit(true).await.unwrap();
     write.write_with_kinds(&batch, &kinds).await.unwrap();
     write.abort().await;
-    builder.new_commit().unwrap().abort(&messages).await;
+    builder.new_commit().unwrap().abort(&messages).await.unwrap();
     let bucket = std::path::Path::new(table.location()).join("bucket-0");
     let left = std::fs::read_dir(bucket).map_or(0, |files| files.count());
     assert_eq!(left, 0);
