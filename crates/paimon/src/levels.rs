@@ -91,11 +91,11 @@ impl Table {
     ///
     /// Errors: `NotFound`; `Corrupt` when files of a level above 0 share keys; `Invalid` naming an option or a partition column.
     pub async fn buckets(&self, travel: &TimeTravel, selection: &Selection) -> Result<Vec<BucketLevels>> {
+        let fields = self.partition_fields();
+        let selection = selection.resolve(&fields, &self.default_partition_name())?;
         let Some(snapshot) = self.snapshot_store().travel(travel).await? else {
             return Ok(Vec::new());
         };
-        let fields = self.partition_fields();
-        let selection = selection.resolve(&fields, &self.default_partition_name())?;
         let num_levels = CompactSettings::from_options(self.options(), false)?.num_levels;
         let keys = KeyOrder::new(&self.schema().kv_schema()?)?;
         let key_types: Arc<[DataType]> = self.key_types()?.into();
