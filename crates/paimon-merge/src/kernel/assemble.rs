@@ -81,6 +81,11 @@ impl Assembler {
         })
     }
 
+    /// The blocks that follow are of another plan: plans number their batches from 0, so a number means another batch now.
+    pub fn begin_plan(&mut self) {
+        self.known.clear();
+    }
+
     /// Appends a block: what passes, and the survivors of its groups.
     ///
     /// Errors: `Internal` when the kernel's answer names rows that do not exist, or made rows with other columns.

@@ -85,6 +85,7 @@ impl OpenSection {
     ) -> Result<Self, LsmError> {
         // Without a kernel all versions are kept, and a lone run may hold several of a key: they pass all the same.
         let single = readers.len() == 1;
+        work.assembler.begin_plan();
         work.plan = match single {
             true => None,
             false => Some(MergePlan::new(readers.len(), schema, options)?),
