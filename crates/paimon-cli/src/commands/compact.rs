@@ -153,11 +153,3 @@ fn rule(reason: PickReason) -> String {
         other => format!("{other:?}"),
     }
 }
-
-fn plural(count: usize, word: &str) -> String {
-    if count == 1 {
-        word.to_owned()
-    } else {
-        format!("{word}s")
-    }
-}
