@@ -7,3 +7,6 @@ mod projection;
 pub use filter::RowFilter;
 pub use merge_read::{MergeRead, ReadBatch};
 pub use projection::ReadProjection;
+
+#[cfg(test)]
+mod tests;

@@ -280,7 +280,11 @@ impl Assembler {
             .and_then(|columns| RecordBatch::try_new(Arc::clone(&self.schema.arrow), columns))
             .map_err(|error| FormatError::internal(format!("assembling an output batch: {error}")))?;
         let keys: Vec<&Keys> = self.sources.iter().map(|source| &source.keys).collect();
-        let keys = self.codec.gather(&keys, self.picks.iter().copied())?;
+        let keys = match keys.first() {
+            // Encoded keys are cheaper to copy than to make again; integers are the column.
+            Some(Keys::Rows { .. }) => self.codec.gather(&keys, self.picks.iter().copied())?,
+            _ => self.codec.keys(&columns)?,
+        };
         let levels = match self.options.level {
             Some(level) => RowLevels::All(level),
             None => RowLevels::Each(
