@@ -9,5 +9,6 @@ mod settings;
 mod spill;
 #[cfg(any(test, feature = "test-util"))]
 pub mod testing;
+pub mod write;
 
 pub use error::LsmError;

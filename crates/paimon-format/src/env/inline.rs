@@ -1,31 +1,73 @@
 //! One thread, one order: a runtime for tests and for embedders without threads.
 
+use std::collections::VecDeque;
 use std::fmt;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::Context;
 use std::time::Duration;
 
+use futures::StreamExt;
+use futures::executor;
 use futures::future::{BoxFuture, poll_fn};
-use futures::task::{ArcWake, Poll, waker};
+use futures::stream::FuturesUnordered;
+use futures::task::Poll;
+use tokio::runtime::Handle;
 
 use super::Runtime;
 
-/// Does all work at once on the calling thread; the same calls always run in the same order.
+/// Does all work at once on the calling thread; the same calls always run in the same order. Clones share their tasks.
 ///
-/// A job runs inside the call that starts it. A spawned task runs inside the call that spawns it as far as it gets, and then
-/// inside whatever wakes it, so any executor will do, `futures::executor::block_on` too. Sleeping takes no time: it lets
-/// others run once. So a task must not poll in a loop for what another one does.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct InlineRuntime;
+/// Jobs run inside the call that starts them, under any executor. Spawned tasks need one that runs them: inside tokio they are
+/// tokio's, elsewhere they run within [`block_on`](Self::block_on) of this runtime. Sleeping takes no time, it lets others run.
+#[derive(Clone, Default)]
+pub struct InlineRuntime {
+    spawned: Arc<Mutex<VecDeque<BoxFuture<'static, ()>>>>,
+}
+
+impl InlineRuntime {
+    /// No tasks yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Runs a future to its end, and the tasks that it spawns beside it. Tasks that are still running at the end are dropped.
+    pub fn block_on<T>(&self, main: impl Future<Output = T>) -> T {
+        let mut main = pin!(main);
+        let mut tasks = FuturesUnordered::new();
+        executor::block_on(poll_fn(|context| {
+            loop {
+                if let Poll::Ready(result) = main.as_mut().poll(context) {
+                    return Poll::Ready(result);
+                }
+                let running = tasks.len();
+                tasks.extend(self.take_spawned());
+                let ended = matches!(tasks.poll_next_unpin(context), Poll::Ready(Some(())));
+                if !ended && tasks.len() == running && self.is_idle() {
+                    return Poll::Pending;
+                }
+            }
+        }))
+    }
+
+    fn take_spawned(&self) -> VecDeque<BoxFuture<'static, ()>> {
+        std::mem::take(&mut self.spawned.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn is_idle(&self) -> bool {
+        self.spawned.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+}
 
 impl Runtime for InlineRuntime {
     fn spawn(&self, task: BoxFuture<'static, ()>) {
-        Arc::new(InlineTask {
-            task: Mutex::new(Some(task)),
-            state: AtomicU8::new(IDLE),
-        })
-        .run();
+        match Handle::try_current() {
+            Ok(tokio) => drop(tokio.spawn(task)),
+            Err(_) => self
+                .spawned
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push_back(task),
+        }
     }
 
     fn cpu(&self, job: Box<dyn FnOnce() + Send>) {
@@ -48,57 +90,8 @@ impl Runtime for InlineRuntime {
     }
 }
 
-const IDLE: u8 = 0;
-const RUNNING: u8 = 1;
-/// Woken while it ran: runs once more.
-const WOKEN: u8 = 2;
-
-/// A task that is polled by whoever wakes it.
-struct InlineTask {
-    /// `None` when it has ended.
-    task: Mutex<Option<BoxFuture<'static, ()>>>,
-    state: AtomicU8,
-}
-
-impl InlineTask {
-    fn run(self: &Arc<Self>) {
-        let enter = |state| Some(if state == IDLE { RUNNING } else { WOKEN });
-        let before = self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, enter);
-        if before != Ok(IDLE) {
-            return;
-        }
-        loop {
-            self.poll();
-            let left = self
-                .state
-                .compare_exchange(RUNNING, IDLE, Ordering::AcqRel, Ordering::Acquire);
-            if left.is_ok() {
-                return;
-            }
-            self.state.store(RUNNING, Ordering::Release);
-        }
-    }
-
-    fn poll(self: &Arc<Self>) {
-        // Locked by the one thread that set RUNNING. A panic of the task goes to the one who woke it.
-        let mut task = self.task.lock().unwrap_or_else(PoisonError::into_inner);
-        let waker = waker(Arc::clone(self));
-        if let Some(running) = task.as_mut()
-            && running.as_mut().poll(&mut Context::from_waker(&waker)).is_ready()
-        {
-            *task = None;
-        }
-    }
-}
-
-impl ArcWake for InlineTask {
-    fn wake_by_ref(task: &Arc<Self>) {
-        task.run();
-    }
-}
-
-impl fmt::Debug for InlineTask {
+impl fmt::Debug for InlineRuntime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("InlineTask").finish_non_exhaustive()
+        f.debug_struct("InlineRuntime").finish_non_exhaustive()
     }
 }

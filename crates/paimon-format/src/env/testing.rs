@@ -68,7 +68,7 @@ impl Env {
         Self {
             clock: Arc::new(TickingClock::new(1_704_067_200_000, 1)),
             ids: Arc::new(CountingIds::default()),
-            runtime: Arc::new(InlineRuntime),
+            runtime: Arc::new(InlineRuntime::new()),
             memory: Budget::new(256 << 20),
             disk: Budget::new(1 << 30),
             temp: temp.into(),

@@ -1,5 +1,4 @@
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::StreamExt;
@@ -82,38 +81,58 @@ async fn ping_pong(env: Env) -> usize {
 }
 
 #[test]
-fn inline_tasks_run_on_any_executor() {
-    assert_eq!(block_on(ping_pong(Env::fixed("unused"))), 90);
+fn inline_tasks_run_beside_the_one_that_spawned_them() {
+    let runtime = InlineRuntime::new();
+    let env = Env {
+        runtime: Arc::new(runtime.clone()),
+        ..Env::fixed("unused")
+    };
+    assert_eq!(runtime.block_on(ping_pong(env)), 90);
+}
+
+#[test]
+fn inline_tasks_run_on_tokio() {
     let tokio = tokio::runtime::Builder::new_current_thread().build().unwrap();
     assert_eq!(tokio.block_on(ping_pong(Env::fixed("unused"))), 90);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn inline_tasks_may_be_woken_from_other_threads() {
-    let done = Arc::new(AtomicUsize::new(0));
-    let (sender, _) = tokio::sync::broadcast::channel::<usize>(16);
-    for _ in 0..8 {
-        let mut receiver = sender.subscribe();
-        let done = Arc::clone(&done);
-        InlineRuntime.spawn(Box::pin(async move {
-            while receiver.recv().await.is_ok() {
-                done.fetch_add(1, Ordering::SeqCst);
-            }
-        }));
-    }
-    let senders = (0..2).map(|_| {
-        let sender = sender.clone();
-        tokio::task::spawn(async move {
-            for number in 0..8 {
-                sender.send(number).unwrap();
-            }
-        })
+#[test]
+fn inline_jobs_run_on_any_executor() {
+    let env = Env::fixed("unused");
+    block_on(async {
+        env.runtime.sleep(Duration::from_secs(3600)).await;
+        assert_eq!(env.cpu(|| 1).await.unwrap() + env.blocking(|| 2).await.unwrap(), 3);
     });
-    futures::future::join_all(senders).await;
-    drop(sender);
-    while done.load(Ordering::SeqCst) < 8 * 16 {
-        tokio::task::yield_now().await;
-    }
+}
+
+/// Tasks that spawn tasks, in an order that never changes.
+#[test]
+fn inline_tasks_run_in_one_order() {
+    let order = || {
+        let runtime = InlineRuntime::new();
+        let log = Arc::new(Mutex::new(Vec::new()));
+        let (done, mut ends) = mpsc::unbounded::<usize>();
+        runtime.block_on(async {
+            for task in 0..3 {
+                let (log, done, inner) = (Arc::clone(&log), done.clone(), runtime.clone());
+                runtime.spawn(Box::pin(async move {
+                    log.lock().unwrap().push(task);
+                    let sleep = inner.sleep(Duration::ZERO);
+                    inner.spawn(Box::pin(async move {
+                        sleep.await;
+                        log.lock().unwrap().push(10 + task);
+                        done.unbounded_send(task).unwrap();
+                    }));
+                }));
+            }
+            drop(done);
+            while ends.next().await.is_some() {}
+        });
+        log.lock().unwrap().clone()
+    };
+    let first = order();
+    assert_eq!(first.len(), 6);
+    assert_eq!(first, order());
 }
 
 #[test]

@@ -1,3 +1,5 @@
 //! Behaviour of this crate's public API.
 
 mod files;
+mod s3_answers;
+mod s3_server;

@@ -1,18 +1,24 @@
 //! Merging files and moving them up.
 //!
-//! A pick becomes a [`CompactTask`], plain data that may run anywhere; its [`CompactStep`]s are known before any byte is read.
+//! A pick becomes a [`CompactTask`], plain data that may run anywhere; its [`CompactStep`]s are known before any byte is read. The
+//! [`MergeTreeCompactManager`] runs one task of a bucket at a time and applies its [`CompactResult`] to the levels.
 
 mod drop_delete;
 mod expire_rows;
+mod manager;
 pub mod pipeline;
 mod result;
+mod rewriter;
 mod settings;
 mod task;
 mod upgrade;
 
 pub use drop_delete::drop_delete;
 pub use expire_rows::RecordLevelExpire;
+pub use manager::MergeTreeCompactManager;
 pub use result::CompactResult;
+pub use rewriter::MergeTreeCompactRewriter;
+pub(crate) use rewriter::delete_quietly;
 pub use settings::CompactSettings;
 pub use task::CompactTask;
 pub use upgrade::{CompactStep, StepRules, plan_steps};

@@ -3,6 +3,7 @@
 //! The only public signature of this workspace that names a type of `object_store` is [`ObjectStorage::new`]: embedders with
 //! another version of that crate implement [`Storage`] themselves.
 
+mod ranges;
 mod upload;
 
 use std::ops::Range;
@@ -10,14 +11,17 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use futures::StreamExt;
 use futures::stream::{self, BoxStream};
+use futures::{StreamExt, TryStreamExt};
 use object_store::path::Path;
 use object_store::{Error, ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutOptions};
 
 use super::path::{check_dir, check_file, join};
 use super::{FileStatus, Storage, StorageError, StorageWriter};
 use crate::env::Env;
+
+/// Requests of one read that are under way together.
+const REQUESTS_AT_A_TIME: usize = 8;
 
 /// [`Storage`] over an object store. Every write is one object, visible with all its bytes or not at all.
 ///
@@ -118,25 +122,23 @@ impl Storage for ObjectStorage {
         if ranges.iter().any(|range| range.start > range.end) {
             return Err(self.range_error(path, &location, ranges, None).await);
         }
-        // HTTP has no empty range.
-        let wanted: Vec<_> = ranges.iter().filter(|range| !range.is_empty()).cloned().collect();
-        let mut parts = match self.store.get_ranges(&location, &wanted).await {
-            Ok(parts) => parts.into_iter(),
+        let covering = ranges::coalesce(ranges);
+        let requests = covering
+            .iter()
+            .map(|range| self.store.get_range(&location, range.clone()));
+        let requests = stream::iter(requests.collect::<Vec<_>>()).buffered(REQUESTS_AT_A_TIME);
+        let fetched: Vec<Bytes> = match requests.try_collect().await {
+            Ok(fetched) => fetched,
             Err(error) => return Err(self.range_error(path, &location, ranges, Some(error)).await),
         };
-        let mut read = Vec::with_capacity(ranges.len());
-        for range in ranges {
-            let part = if range.is_empty() {
-                Some(Bytes::new())
-            } else {
-                parts.next()
-            };
-            match part.filter(|part| part.len() as u64 == range.end - range.start) {
-                Some(part) => read.push(part),
-                None => return Err(self.range_error(path, &location, ranges, None).await),
-            }
+        let parts: Option<Vec<_>> = ranges
+            .iter()
+            .map(|range| ranges::cut(range, &covering, &fetched))
+            .collect();
+        match parts {
+            Some(parts) => Ok(parts),
+            None => Err(self.range_error(path, &location, ranges, None).await),
         }
-        Ok(read)
     }
 
     async fn read_all(&self, path: &str) -> Result<Bytes, StorageError> {
@@ -257,6 +259,16 @@ fn write_error(path: &str, error: Error) -> StorageError {
         | Error::NotSupported { .. }
         | Error::NotImplemented { .. }
         | Error::UnknownConfigurationKey { .. } => StorageError::refused(path, error),
+        Error::Generic { source, .. } if is_refusal(&source.to_string()) => StorageError::refused(path, source),
         error => StorageError::unavailable(path, error),
     }
+}
+
+/// Whether an unsorted error is the store's "no". The errors of a listing hide their status; only their text has it.
+fn is_refusal(message: &str) -> bool {
+    const STATUS: &str = "status code: ";
+    let status = message
+        .find(STATUS)
+        .and_then(|at| message.get(at + STATUS.len()..)?.get(..3));
+    matches!(status, Some("400" | "401" | "403" | "404" | "405"))
 }

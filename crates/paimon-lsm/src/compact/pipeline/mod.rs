@@ -76,25 +76,48 @@ impl MergePipeline {
     /// Writes the merged records of a job. On an error the sink is aborted: none of its files is left.
     ///
     /// While a batch is written the next one is merged.
-    pub async fn rewrite(&self, job: MergeJob, mut sink: Box<dyn BatchSink>) -> Result<Vec<DataFileMeta>, LsmError> {
-        match self.drive(job, sink.as_mut()).await {
-            Ok(()) => Ok(sink.finish().await?),
-            Err(error) => {
-                sink.abort().await;
-                Err(error)
-            }
-        }
+    pub async fn rewrite(&self, job: MergeJob, sink: Box<dyn BatchSink>) -> Result<Vec<DataFileMeta>, LsmError> {
+        let files = self.rewrite_while(job, sink, &mut || true).await?;
+        Ok(files.unwrap_or_default())
     }
 
-    async fn drive(&self, job: MergeJob, sink: &mut dyn BatchSink) -> Result<(), LsmError> {
+    /// As [`rewrite`](Self::rewrite), as long as `keep_on`, which is asked before every batch. `None`: it was not; the sink was
+    /// aborted.
+    pub async fn rewrite_while(
+        &self,
+        job: MergeJob,
+        mut sink: Box<dyn BatchSink>,
+        keep_on: &mut (dyn FnMut() -> bool + Send),
+    ) -> Result<Option<Vec<DataFileMeta>>, LsmError> {
+        let outcome = self.drive(job, sink.as_mut(), keep_on).await;
+        if let Ok(true) = outcome {
+            return Ok(Some(sink.finish().await?));
+        }
+        sink.abort().await;
+        outcome.map(|_| None)
+    }
+
+    /// `false`: stopped.
+    async fn drive(
+        &self,
+        job: MergeJob,
+        sink: &mut dyn BatchSink,
+        keep_on: &mut (dyn FnMut() -> bool + Send),
+    ) -> Result<bool, LsmError> {
+        if !keep_on() {
+            return Ok(false);
+        }
         let mut merge = MergeStream::new(self.clone(), job);
         let mut next = merge.next_batch().await?;
         while let Some(batch) = next {
+            if !keep_on() {
+                return Ok(false);
+            }
             let (merged, written) = futures::join!(merge.next_batch(), sink.write(&batch));
             written?;
             next = merged?;
         }
-        Ok(())
+        Ok(true)
     }
 }
 

@@ -1,0 +1,197 @@
+//! One bucket's compactions.
+
+use std::sync::Arc;
+
+use futures::channel::oneshot;
+use paimon_format::env::Env;
+use paimon_format::meta::DataFileMeta;
+
+use super::{CompactResult, CompactSettings, CompactTask, MergeTreeCompactRewriter, drop_delete};
+use crate::LsmError;
+use crate::levels::Levels;
+use crate::pick::{CompactStrategy, CompactUnit, PickContext, pick_full_compaction};
+
+/// Picks, runs and applies the compactions of one bucket, one at a time.
+///
+/// A task runs in the background on a copy of its file list. Its result changes the levels when the owner fetches it with
+/// [`result`](Self::result), never by itself: all changes of the tree happen in the owner's calls.
+///
+/// Source: `org.apache.paimon.mergetree.compact.MergeTreeCompactManager`.
+#[derive(Debug)]
+pub struct MergeTreeCompactManager {
+    levels: Levels,
+    strategy: Box<dyn CompactStrategy>,
+    settings: CompactSettings,
+    rewriter: Arc<MergeTreeCompactRewriter>,
+    env: Env,
+    running: Option<Running>,
+}
+
+/// A task whose result has not been fetched.
+#[derive(Debug)]
+struct Running {
+    result: oneshot::Receiver<Result<CompactResult, LsmError>>,
+    /// Dropping it cancels the task; `None`: cancelled.
+    cancel: Option<oneshot::Sender<()>>,
+}
+
+impl MergeTreeCompactManager {
+    /// A manager of this tree.
+    pub fn new(
+        levels: Levels,
+        strategy: Box<dyn CompactStrategy>,
+        settings: CompactSettings,
+        rewriter: Arc<MergeTreeCompactRewriter>,
+        env: Env,
+    ) -> Self {
+        Self {
+            levels,
+            strategy,
+            settings,
+            rewriter,
+            env,
+            running: None,
+        }
+    }
+
+    /// The tree, without what a running task will change.
+    pub fn levels(&self) -> &Levels {
+        &self.levels
+    }
+
+    /// Takes a file into the tree: a flushed one, or one that another job committed (which may lie on any level).
+    ///
+    /// Errors as [`Levels::update`].
+    pub fn add_new_file(&mut self, file: Arc<DataFileMeta>) -> Result<(), LsmError> {
+        self.levels.update(&[], &[file])?;
+        Ok(())
+    }
+
+    /// More runs than `num-sorted-run.stop-trigger`: a flush should wait for the running compaction.
+    pub fn should_wait_for_latest_compaction(&self) -> bool {
+        self.levels.number_of_sorted_runs() > self.settings.stop_trigger
+    }
+
+    /// So many runs that a commit should wait for the running compaction.
+    pub fn should_wait_for_preparing_checkpoint(&self) -> bool {
+        self.levels.number_of_sorted_runs() > self.settings.stop_trigger.saturating_add(1)
+    }
+
+    /// Whether a task runs, or its result has not been fetched.
+    pub fn is_compacting(&self) -> bool {
+        self.running.is_some()
+    }
+
+    /// What the strategy would pick now, or a full compaction; `None`: nothing that changes anything.
+    ///
+    /// The strategy remembers picks: to look without a trace, ask a copy.
+    fn pick(&mut self, full: bool) -> Option<CompactUnit> {
+        let runs = self.levels.level_sorted_runs();
+        if full {
+            let now_ms = self.env.clock.now_ms();
+            return pick_full_compaction(self.levels.number_of_levels(), &runs, |file| {
+                self.rewriter.must_rewrite(file, now_ms)
+            });
+        }
+        let now_ms = self.env.clock.now_ms();
+        let local_ms = now_ms.saturating_add(self.env.clock.local_offset_ms(now_ms));
+        let context = PickContext {
+            num_levels: self.levels.number_of_levels(),
+            now_ms,
+            local_hour: u8::try_from(local_ms.div_euclid(3_600_000).rem_euclid(24)).unwrap_or(0),
+        };
+        self.strategy.pick(&runs, &context).filter(|unit| !unit.is_no_op())
+    }
+
+    /// Starts a compaction if there is something to do. Without `full` it does nothing while a result is outstanding, even one
+    /// that is ready. Must be called where [`Runtime::spawn`](paimon_format::env::Runtime::spawn) works.
+    ///
+    /// Errors: `Invalid` when `full` and a task is outstanding; a strategy that breaks its contract is `Internal`.
+    pub fn trigger_compaction(&mut self, full: bool) -> Result<(), LsmError> {
+        if self.running.is_some() {
+            return match full {
+                false => Ok(()),
+                true => Err(LsmError::Invalid(
+                    "a compaction is still running while a full one is asked for: wait for its result first".into(),
+                )),
+            };
+        }
+        let Some(unit) = self.pick(full) else {
+            return Ok(());
+        };
+        let max_level = self.levels.max_level();
+        if !(1..=max_level).contains(&unit.output_level) {
+            return Err(LsmError::Internal(format!(
+                "the compaction strategy picked output level {}, which is not among 1 to {max_level}",
+                unit.output_level
+            )));
+        }
+        let highest = self.levels.non_empty_highest_level();
+        let drops = drop_delete(unit.output_level, highest, false, self.settings.force_keep_delete);
+        tracing::debug!(
+            reason = ?unit.reason,
+            files = unit.files.len(),
+            output_level = unit.output_level,
+            drop_delete = drops,
+            "compaction picked"
+        );
+        self.running = Some(self.submit(CompactTask::new(unit, max_level, drops)));
+        Ok(())
+    }
+
+    fn submit(&self, task: CompactTask) -> Running {
+        let (result_sender, result) = oneshot::channel();
+        let (cancel, mut cancelled) = oneshot::channel();
+        let rewriter = Arc::clone(&self.rewriter);
+        self.env.runtime.spawn(Box::pin(async move {
+            let outcome = rewriter.run(&task, &mut cancelled).await;
+            if let Some(outcome) = outcome.transpose() {
+                // Nobody listens when the writer was dropped; its files are orphans then.
+                let _ = result_sender.send(outcome);
+            }
+        }));
+        Running {
+            result,
+            cancel: Some(cancel),
+        }
+    }
+
+    /// Fetches the result of the task and applies it to the levels; with `wait`, once it has ended. `None`: no task, a task that still
+    /// runs, or a cancelled one. After an error the task is gone and the tree is as it was.
+    ///
+    /// Errors: those of the task.
+    pub async fn result(&mut self, wait: bool) -> Result<Option<CompactResult>, LsmError> {
+        let Some(running) = &mut self.running else {
+            return Ok(None);
+        };
+        let outcome = if wait {
+            (&mut running.result).await
+        } else {
+            match running.result.try_recv() {
+                Ok(None) => return Ok(None),
+                Ok(Some(outcome)) => Ok(outcome),
+                Err(gone) => Err(gone),
+            }
+        };
+        let cancelled = running.cancel.is_none();
+        self.running = None;
+        match outcome {
+            Ok(result) => {
+                let result = result?;
+                self.levels.update(&result.before, &result.after)?;
+                Ok(Some(result))
+            }
+            Err(oneshot::Canceled) if cancelled => Ok(None),
+            Err(oneshot::Canceled) => Err(LsmError::Internal(
+                "the compaction task ended without a result (a panic, or a stopped runtime)".into(),
+            )),
+        }
+    }
+
+    /// Asks the running task to stop. It deletes what it wrote; [`result`](Self::result) with `wait` returns when it has ended.
+    pub fn cancel_compaction(&mut self) {
+        if let Some(running) = &mut self.running {
+            running.cancel = None;
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Making a writer.
+
+use std::sync::Arc;
+
+use paimon_format::env::{Budget, Env};
+use paimon_format::kv::{KvFiles, KvSchemaRef};
+use paimon_format::meta::DataFileMeta;
+use paimon_merge::engine::MergeEngine;
+
+use super::buffer::WriteBuffer;
+use super::pending::PendingIncrement;
+use super::{MergeTreeWriter, WriteSettings, WriterState};
+use crate::LsmError;
+use crate::compact::{MergeTreeCompactManager, MergeTreeCompactRewriter, RecordLevelExpire};
+use crate::levels::{KeyOrder, Levels};
+use crate::pick::CompactStrategy;
+
+/// Collects what a [`MergeTreeWriter`] needs. Engine and environment must be given.
+#[derive(Debug)]
+pub struct MergeTreeWriterBuilder {
+    schema: KvSchemaRef,
+    files: Arc<dyn KvFiles>,
+    engine: Option<Arc<dyn MergeEngine>>,
+    env: Option<Env>,
+    strategy: Option<Box<dyn CompactStrategy>>,
+    settings: WriteSettings,
+    buffer_budget: Option<Budget>,
+    expire: Option<RecordLevelExpire>,
+    state: WriterState,
+}
+
+impl MergeTreeWriterBuilder {
+    pub(super) fn new(schema: KvSchemaRef, files: Arc<dyn KvFiles>) -> Self {
+        Self {
+            schema,
+            files,
+            engine: None,
+            env: None,
+            strategy: None,
+            settings: WriteSettings::default(),
+            buffer_budget: None,
+            expire: None,
+            state: WriterState::default(),
+        }
+    }
+
+    /// What many versions of a key become.
+    pub fn engine(mut self, engine: Arc<dyn MergeEngine>) -> Self {
+        self.engine = Some(engine);
+        self
+    }
+
+    /// Time, threads, memory, disk.
+    pub fn env(mut self, env: Env) -> Self {
+        self.env = Some(env);
+        self
+    }
+
+    /// All settings.
+    pub fn settings(mut self, settings: WriteSettings) -> Self {
+        self.settings = settings;
+        self
+    }
+
+    /// Another strategy than the settings name.
+    pub fn strategy(mut self, strategy: impl CompactStrategy + 'static) -> Self {
+        self.strategy = Some(Box::new(strategy));
+        self
+    }
+
+    /// The memory for buffered records, shared with other writers; default: one of `write-buffer-size` bytes for this writer alone.
+    pub fn buffer_budget(mut self, budget: Budget) -> Self {
+        self.buffer_budget = Some(budget);
+        self
+    }
+
+    /// Compactions drop expired rows.
+    pub fn expire(mut self, expire: RecordLevelExpire) -> Self {
+        self.expire = Some(expire);
+        self
+    }
+
+    /// The bucket's files, all levels, as the last snapshot shows them. Records are numbered from above their largest number.
+    pub fn restore(self, files: Vec<Arc<DataFileMeta>>) -> Self {
+        self.state(WriterState::restored(files))
+    }
+
+    /// Goes on where another writer stopped.
+    pub fn state(mut self, state: WriterState) -> Self {
+        self.state = state;
+        self
+    }
+
+    /// Makes the writer. Nothing is read or written.
+    ///
+    /// Errors: `Invalid` when engine or environment are missing or there are fewer than 2 levels; `Unsupported` for a key or
+    /// sequence column without an order; `Corrupt`, naming files, when the restored files are no tree.
+    pub fn build(self) -> Result<MergeTreeWriter, LsmError> {
+        let missing = |what: &str| LsmError::Invalid(format!("a writer needs {what}"));
+        let engine = self.engine.ok_or_else(|| missing("a merge engine"))?;
+        let env = self.env.ok_or_else(|| missing("an environment"))?;
+        let budget = self
+            .buffer_budget
+            .unwrap_or_else(|| Budget::new(self.settings.write_buffer_bytes));
+        let max_spill_bytes = self.settings.max_spill_bytes;
+        let buffer = WriteBuffer::new(Arc::clone(&self.schema), env.clone(), budget, max_spill_bytes)?;
+        let compaction = if self.settings.write_only {
+            None
+        } else {
+            let settings = self.settings.compact.clone();
+            let strategy = self.strategy.unwrap_or_else(|| {
+                let last_full_ms = last_full_ms(&self.state.files, settings.num_levels - 1, &env);
+                settings.strategy.strategy(last_full_ms)
+            });
+            let rewriter = MergeTreeCompactRewriter::new(
+                env.clone(),
+                Arc::clone(&self.files),
+                Arc::clone(&self.schema),
+                Arc::clone(&engine),
+                &settings,
+                self.expire,
+            )?;
+            let levels = Levels::restore(KeyOrder::new(&self.schema)?, self.state.files, settings.num_levels)?;
+            Some(MergeTreeCompactManager::new(
+                levels,
+                strategy,
+                settings,
+                Arc::new(rewriter),
+                env.clone(),
+            ))
+        };
+        Ok(MergeTreeWriter {
+            schema: self.schema,
+            files: self.files,
+            engine,
+            env,
+            settings: self.settings,
+            buffer,
+            next_sequence: self.state.next_sequence,
+            compaction,
+            pending: PendingIncrement::new(self.state.increment),
+            broken: false,
+        })
+    }
+}
+
+/// When the newest file of the configured highest level was made, milliseconds since the epoch. Files bear local time.
+fn last_full_ms(files: &[Arc<DataFileMeta>], max_level: i32, env: &Env) -> Option<i64> {
+    let highest = files.iter().filter(|file| file.level == max_level);
+    let local_ms = highest.filter_map(|file| file.creation_time_ms).max()?;
+    Some(local_ms.saturating_sub(env.clock.local_offset_ms(local_ms)))
+}

@@ -1,0 +1,15 @@
+//! Writing to one bucket: buffer, flush, compaction, and what a commit gets of it.
+
+mod buffer;
+mod builder;
+mod flush;
+mod pending;
+mod settings;
+mod sort;
+mod state;
+mod writer;
+
+pub use builder::MergeTreeWriterBuilder;
+pub use settings::WriteSettings;
+pub use state::WriterState;
+pub use writer::{MergeTreeWriter, WaitCompaction};

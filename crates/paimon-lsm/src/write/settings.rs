@@ -1,0 +1,96 @@
+//! What writing is told by the table's options.
+
+use paimon_format::options::Options;
+use serde::{Deserialize, Serialize};
+
+use crate::LsmError;
+use crate::compact::CompactSettings;
+
+/// Settings of a bucket's writer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WriteSettings {
+    /// `write-only`: the writer never compacts; some other job does.
+    pub write_only: bool,
+    /// `write-buffer-size`, bytes: a budget for all buckets of a writer task. A writer that was given no shared budget takes one of
+    /// this size for itself.
+    pub write_buffer_bytes: u64,
+    /// `write-buffer-spillable` and `write-buffer-spill.max-disk-size`: when the buffer is full, its records go to local disk as long as
+    /// fewer bytes than this are there; `None`: they are flushed at once.
+    pub max_spill_bytes: Option<u64>,
+    /// `commit.force-compact`: a commit waits for the running compaction.
+    pub force_compact: bool,
+    /// Compaction.
+    pub compact: CompactSettings,
+}
+
+impl Default for WriteSettings {
+    fn default() -> Self {
+        Self {
+            write_only: false,
+            write_buffer_bytes: 256 << 20,
+            max_spill_bytes: Some(u64::MAX),
+            force_compact: false,
+            compact: CompactSettings::default(),
+        }
+    }
+}
+
+impl WriteSettings {
+    /// `needs_lookup` as in [`StrategySettings::from_options`](crate::pick::StrategySettings::from_options).
+    ///
+    /// Errors: `Invalid`, naming the option.
+    pub fn from_options(options: &Options, needs_lookup: bool) -> Result<Self, LsmError> {
+        let default = Self::default();
+        let spillable = options.bool("write-buffer-spillable")?.unwrap_or(true);
+        let max_spill = options.memory_size("write-buffer-spill.max-disk-size")?;
+        let write_buffer_bytes = options
+            .memory_size("write-buffer-size")?
+            .unwrap_or(default.write_buffer_bytes);
+        if write_buffer_bytes == 0 {
+            return Err(LsmError::Invalid(
+                "write-buffer-size: expected at least one byte, found 0".into(),
+            ));
+        }
+        Ok(Self {
+            write_only: options.bool("write-only")?.unwrap_or(false),
+            write_buffer_bytes,
+            max_spill_bytes: spillable.then_some(max_spill.unwrap_or(u64::MAX)),
+            force_compact: options.bool("commit.force-compact")?.unwrap_or(false),
+            compact: CompactSettings::from_options(options, needs_lookup)?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(options: &[(&str, &str)]) -> Result<WriteSettings, String> {
+        let options: Options = options.iter().copied().collect();
+        WriteSettings::from_options(&options, false).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn from_options() {
+        assert_eq!(settings(&[]).unwrap(), WriteSettings::default());
+        let all = settings(&[
+            ("write-only", "true"),
+            ("write-buffer-size", "1 mb"),
+            ("write-buffer-spill.max-disk-size", "2 mb"),
+            ("commit.force-compact", "true"),
+        ])
+        .unwrap();
+        assert!(all.write_only && all.force_compact);
+        assert_eq!((all.write_buffer_bytes, all.max_spill_bytes), (1 << 20, Some(2 << 20)));
+        assert_eq!(
+            settings(&[("write-buffer-spillable", "false")])
+                .unwrap()
+                .max_spill_bytes,
+            None
+        );
+        assert_eq!(
+            settings(&[("write-buffer-size", "0")]).unwrap_err(),
+            "write-buffer-size: expected at least one byte, found 0"
+        );
+    }
+}

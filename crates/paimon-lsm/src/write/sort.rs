@@ -1,0 +1,173 @@
+//! The order of what is in the write buffer.
+
+use std::cmp::Ordering;
+
+use arrow_array::RecordBatch;
+use arrow_select::interleave::interleave_record_batch;
+use futures::{StreamExt, stream};
+use paimon_format::FormatError;
+use paimon_format::env::{Env, Reservation};
+use paimon_format::kv::{BatchLimit, KeyCodec, Keys, KvBatch, KvStream, RowLevels};
+use paimon_merge::MergeError;
+use paimon_merge::plan::{RowRef, VersionOrder, Versioned};
+
+use super::buffer::BUFFER_LEVEL;
+
+/// Positions of all rows by (key, user-defined sequence, arrival). Batches come in order of arrival, their keys in any order.
+///
+/// Compares eight bytes of each key first; keys of integers are done with that. Cost: O(n log n), 16 bytes a row.
+fn sort(batches: &[KvBatch], order: &VersionOrder) -> Result<Vec<RowRef>, MergeError> {
+    let has_sequence = batches.first().is_some_and(|batch| batch.schema.sequence.is_some());
+    let versions: Vec<Versioned> = match has_sequence {
+        true => batches
+            .iter()
+            .map(|batch| order.prepare(batch))
+            .collect::<Result<_, _>>()?,
+        false => Vec::new(),
+    };
+    let mut rows = Vec::with_capacity(batches.iter().map(KvBatch::len).sum());
+    for (batch, index) in batches.iter().zip(0_u32..) {
+        let row = |(row, prefix)| Entry {
+            prefix,
+            at: RowRef { batch: index, row },
+        };
+        rows.extend((0_u32..).zip(Prefixes::new(&batch.keys)).map(row));
+    }
+    let whole = batches
+        .iter()
+        .all(|batch| matches!(batch.keys, Keys::Int32(_) | Keys::Int64(_)));
+    rows.sort_unstable_by(|a, b| {
+        a.prefix
+            .cmp(&b.prefix)
+            .then_with(|| {
+                if whole {
+                    Ordering::Equal
+                } else {
+                    compare_keys(batches, a.at, b.at)
+                }
+            })
+            .then_with(|| compare_versions(&versions, a.at, b.at))
+            .then_with(|| (a.at.batch, a.at.row).cmp(&(b.at.batch, b.at.row)))
+    });
+    Ok(rows.into_iter().map(|entry| entry.at).collect())
+}
+
+struct Entry {
+    prefix: u64,
+    at: RowRef,
+}
+
+fn compare_keys(batches: &[KvBatch], a: RowRef, b: RowRef) -> Ordering {
+    let (left, right) = (&batches[a.batch as usize], &batches[b.batch as usize]);
+    left.keys.compare(a.row as usize, &right.keys, b.row as usize)
+}
+
+/// Nothing to compare without a user-defined sequence: sequence numbers follow arrival.
+fn compare_versions(versions: &[Versioned], a: RowRef, b: RowRef) -> Ordering {
+    match (versions.get(a.batch as usize), versions.get(b.batch as usize)) {
+        (Some(left), Some(right)) => left.compare(a.row as usize, right, b.row as usize),
+        _ => Ordering::Equal,
+    }
+}
+
+/// The first eight bytes of each key as a number of the same order.
+struct Prefixes<'a> {
+    keys: &'a Keys,
+    row: usize,
+}
+
+impl<'a> Prefixes<'a> {
+    fn new(keys: &'a Keys) -> Self {
+        Self { keys, row: 0 }
+    }
+}
+
+impl Iterator for Prefixes<'_> {
+    type Item = u64;
+
+    fn next(&mut self) -> Option<u64> {
+        let row = self.row;
+        if row >= self.keys.len() {
+            return None;
+        }
+        self.row += 1;
+        Some(match self.keys {
+            Keys::Int32(values) => flip(i64::from(values[row])),
+            Keys::Int64(values) => flip(values[row]),
+            Keys::Rows { rows, start, .. } => {
+                let key = rows.row(start + row);
+                let mut prefix = [0; 8];
+                for (to, from) in prefix.iter_mut().zip(key.data()) {
+                    *to = *from;
+                }
+                u64::from_be_bytes(prefix)
+            }
+        })
+    }
+}
+
+/// Signed order as unsigned order.
+fn flip(value: i64) -> u64 {
+    (value as u64) ^ (1 << 63)
+}
+
+/// Records in order, as positions.
+#[derive(Debug)]
+pub(super) struct SortedRows {
+    batches: Vec<KvBatch>,
+    codec: KeyCodec,
+    rows: Vec<RowRef>,
+    next: usize,
+    rows_per_batch: usize,
+}
+
+impl SortedRows {
+    /// Sorts the rows of these batches, which came in order of arrival; at least one. CPU-bound.
+    pub(super) fn new(batches: Vec<KvBatch>, order: &VersionOrder, codec: KeyCodec) -> Result<Self, MergeError> {
+        let rows = sort(&batches, order)?;
+        let limit = BatchLimit::default();
+        let bytes: usize = batches.iter().map(KvBatch::memory_size).sum();
+        let row_bytes = bytes.div_ceil(rows.len().max(1)).max(1);
+        Ok(Self {
+            batches,
+            codec,
+            rows,
+            next: 0,
+            rows_per_batch: (limit.bytes / row_bytes).clamp(1, limit.rows),
+        })
+    }
+
+    /// The next rows, gathered, and what is left behind them. CPU-bound.
+    pub(super) fn next_batch(mut self) -> Result<(KvBatch, Option<Self>), FormatError> {
+        let end = self.rows.len().min(self.next + self.rows_per_batch);
+        let rows = self.rows.get(self.next..end).unwrap_or_default();
+        let columns: Vec<&RecordBatch> = self.batches.iter().map(|batch| &batch.columns).collect();
+        let keys: Vec<&Keys> = self.batches.iter().map(|batch| &batch.keys).collect();
+        let at: Vec<(usize, usize)> = rows.iter().map(|at| (at.batch as usize, at.row as usize)).collect();
+        let gathered = interleave_record_batch(&columns, &at)
+            .map_err(|error| FormatError::internal(format!("write buffer: {error}")))?;
+        let keys = self.codec.gather(&keys, at.iter().copied())?;
+        let schema = &self.batches.first().ok_or_else(no_rows)?.schema;
+        let batch = KvBatch::with_keys(schema, gathered, keys, RowLevels::All(BUFFER_LEVEL))?;
+        self.next = end;
+        let rest = (end < self.rows.len()).then_some(self);
+        Ok((batch, rest))
+    }
+
+    /// All rows in order; `memory` is given back when the last one is out.
+    pub(super) fn into_stream(self, env: Env, memory: Vec<Reservation>) -> KvStream {
+        stream::try_unfold((Some(self), memory), move |(rows, memory)| {
+            let env = env.clone();
+            async move {
+                let Some(rows) = rows else { return Ok(None) };
+                let (batch, rest) = env.cpu(move || rows.next_batch()).await??;
+                Ok(Some((batch, (rest, memory))))
+            }
+        })
+        .boxed()
+    }
+}
+
+fn no_rows() -> FormatError {
+    FormatError::internal("a sorted buffer without rows")
+}

@@ -1,0 +1,254 @@
+//! The writer of one bucket.
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use paimon_format::env::Env;
+use paimon_format::kv::{KvFiles, KvSchemaRef};
+use paimon_format::meta::{CommitIncrement, DataFileMeta, FileSource};
+use paimon_format::types::RowKind;
+use paimon_merge::engine::MergeEngine;
+
+use super::buffer::WriteBuffer;
+use super::builder::MergeTreeWriterBuilder;
+use super::flush::flush;
+use super::pending::PendingIncrement;
+use super::{WriteSettings, WriterState};
+use crate::LsmError;
+use crate::compact::{MergeTreeCompactManager, delete_quietly};
+use crate::levels::{Levels, LevelsView};
+
+/// Whether a commit waits for the running compaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitCompaction {
+    /// Data and what its compaction makes come in one commit.
+    Yes,
+    /// Only compactions that have ended are in it; the running one comes with a later commit.
+    No,
+}
+
+/// Writes records to one bucket and keeps its tree in shape. Owned by one task; its compactions run in the background.
+///
+/// Records go to a bounded buffer; a full buffer, or a commit, makes a level-0 file of it. What was flushed and compacted is
+/// handed out by [`prepare_commit`](Self::prepare_commit); until then no reader sees it. A writer that ends without a commit is
+/// [closed](Self::close), which deletes its files; one that is only dropped leaves them behind as orphans.
+///
+/// Source: `org.apache.paimon.mergetree.MergeTreeWriter`.
+#[derive(Debug)]
+pub struct MergeTreeWriter {
+    pub(super) schema: KvSchemaRef,
+    pub(super) files: Arc<dyn KvFiles>,
+    pub(super) engine: Arc<dyn MergeEngine>,
+    pub(super) env: Env,
+    pub(super) settings: WriteSettings,
+    pub(super) buffer: WriteBuffer,
+    pub(super) next_sequence: i64,
+    /// `None`: write-only.
+    pub(super) compaction: Option<MergeTreeCompactManager>,
+    pub(super) pending: PendingIncrement,
+    /// A flush failed or was dropped half-way: records are lost, nothing may be committed any more.
+    pub(super) broken: bool,
+}
+
+impl MergeTreeWriter {
+    /// A writer for files of this schema.
+    pub fn builder(schema: KvSchemaRef, files: Arc<dyn KvFiles>) -> MergeTreeWriterBuilder {
+        MergeTreeWriterBuilder::new(schema, files)
+    }
+
+    /// Takes records: the schema's columns, and a kind a row. They are numbered in order of arrival.
+    ///
+    /// May flush, and then wait for the running compaction when the tree has too many runs: that is the back pressure.
+    ///
+    /// Errors: `Invalid`, naming the column, when columns are not the schema's; nothing is taken then. Others are those of
+    /// flushing: the writer is then broken, and every further call but [`close`](Self::close) fails.
+    pub async fn write(&mut self, values: &RecordBatch, kinds: &[RowKind]) -> Result<(), LsmError> {
+        self.check()?;
+        let rows = i64::try_from(values.num_rows()).unwrap_or(i64::MAX);
+        let next_sequence = self
+            .next_sequence
+            .checked_add(rows)
+            .ok_or_else(|| LsmError::Invalid("the bucket's sequence numbers are used up".into()))?;
+        let has_room = self.buffer.push(values, kinds, self.next_sequence)?;
+        self.next_sequence = next_sequence;
+        if !has_room {
+            self.flush_memory().await?;
+        }
+        Ok(())
+    }
+
+    /// Gives the buffer's memory back: its records go to local disk if they may, else to level 0. For whoever shares a memory
+    /// budget among writers.
+    ///
+    /// Errors as [`write`](Self::write).
+    pub async fn flush_memory(&mut self) -> Result<(), LsmError> {
+        self.check()?;
+        self.broken = true;
+        let spilled = self.buffer.spill().await?;
+        self.broken = false;
+        if !spilled {
+            self.flush_write_buffer(false, false).await?;
+        }
+        Ok(())
+    }
+
+    /// Bytes of memory that buffered records take.
+    pub fn memory_bytes(&self) -> u64 {
+        self.buffer.memory_bytes()
+    }
+
+    /// Flushes, waits for the running compaction, then starts a compaction: with `full` one of all files, else what the
+    /// strategy picks. Its result comes with a later [`prepare_commit`](Self::prepare_commit).
+    ///
+    /// Errors: `Invalid` when `full` and the writer is write-only; else as [`write`](Self::write).
+    pub async fn compact(&mut self, full: bool) -> Result<(), LsmError> {
+        self.flush_write_buffer(true, full).await
+    }
+
+    /// Flushes and hands out all that has been done since the last call.
+    ///
+    /// With [`WaitCompaction::Yes`] the compaction that the flush starts is waited for, so that it sees the new files; one
+    /// round, not until nothing is left to compact. It also waits when the tree has far too many runs.
+    ///
+    /// Errors as [`write`](Self::write), and those of a compaction: it has changed nothing then, and the writer may go on.
+    pub async fn prepare_commit(&mut self, wait: WaitCompaction) -> Result<CommitIncrement, LsmError> {
+        let wait = wait == WaitCompaction::Yes;
+        self.flush_write_buffer(wait, false).await?;
+        let crowded = self
+            .compaction
+            .as_ref()
+            .is_some_and(MergeTreeCompactManager::should_wait_for_preparing_checkpoint);
+        self.fetch_compaction(wait || self.settings.force_compact || crowded)
+            .await?;
+        Ok(self.pending.drain())
+    }
+
+    /// Takes files into the tree that another job has committed.
+    ///
+    /// Errors: `Corrupt` when they do not fit in; the tree is then unchanged.
+    pub fn notify_new_files(&mut self, files: &[Arc<DataFileMeta>]) -> Result<(), LsmError> {
+        match &mut self.compaction {
+            Some(compaction) => files
+                .iter()
+                .try_for_each(|file| compaction.add_new_file(Arc::clone(file))),
+            None => Ok(()),
+        }
+    }
+
+    /// Waits for the running compaction and takes its result.
+    ///
+    /// Errors: those of the compaction.
+    pub async fn sync(&mut self) -> Result<(), LsmError> {
+        self.fetch_compaction(true).await
+    }
+
+    /// Whether compaction has work left: one runs, or its result has not been fetched, or there is something to pick. Starts what
+    /// it finds, so that it will end.
+    ///
+    /// Errors: `Internal` for a strategy that breaks its contract.
+    pub fn compact_not_completed(&mut self) -> Result<bool, LsmError> {
+        match &mut self.compaction {
+            Some(compaction) => {
+                compaction.trigger_compaction(false)?;
+                Ok(compaction.is_compacting())
+            }
+            None => Ok(false),
+        }
+    }
+
+    /// The tree as the writer knows it, uncommitted files included; `None`: write-only.
+    pub fn levels(&self) -> Option<LevelsView> {
+        self.compaction.as_ref().map(|compaction| compaction.levels().view())
+    }
+
+    /// The number that the next record gets.
+    pub fn next_sequence(&self) -> i64 {
+        self.next_sequence
+    }
+
+    /// What a new writer needs to go on here: a commit without waiting, and the files after it. A write-only writer knows no
+    /// files. [`close`](Self::close) this one before the other begins.
+    ///
+    /// Errors as [`prepare_commit`](Self::prepare_commit).
+    pub async fn checkpoint(&mut self) -> Result<WriterState, LsmError> {
+        let increment = self.prepare_commit(WaitCompaction::No).await?;
+        // After the commit: it may have taken a compaction's result.
+        let files = self.compaction.as_ref().map(|compaction| compaction.levels());
+        Ok(WriterState {
+            files: files.map_or_else(Vec::new, Levels::all_files),
+            next_sequence: self.next_sequence,
+            increment,
+        })
+    }
+
+    /// Ends the writer: cancels the running compaction and deletes every file that no commit has got. What
+    /// [`prepare_commit`](Self::prepare_commit) handed out is not touched.
+    pub async fn close(mut self) {
+        if let Some(compaction) = &mut self.compaction {
+            compaction.cancel_compaction();
+        }
+        if let Err(error) = self.fetch_compaction(true).await {
+            tracing::warn!(%error, "the compaction of a writer that is being closed had failed");
+        }
+        for file in self.pending.into_uncommitted_files() {
+            delete_quietly(&*self.files, &file).await;
+        }
+    }
+
+    fn check(&self) -> Result<(), LsmError> {
+        match self.broken {
+            false => Ok(()),
+            true => Err(LsmError::Invalid(
+                "the writer lost records when a flush failed: close it, open a new one and write again from the last commit"
+                    .into(),
+            )),
+        }
+    }
+
+    async fn flush_write_buffer(&mut self, mut wait: bool, full: bool) -> Result<(), LsmError> {
+        self.check()?;
+        if full && self.compaction.is_none() {
+            return Err(LsmError::Invalid(
+                "a write-only writer does not compact: set write-only to false".into(),
+            ));
+        }
+        if !self.buffer.is_empty() {
+            // Decided before the flush adds a run.
+            wait |= self
+                .compaction
+                .as_ref()
+                .is_some_and(MergeTreeCompactManager::should_wait_for_latest_compaction);
+            self.broken = true;
+            self.flush_to_level0().await?;
+            self.broken = false;
+        }
+        self.fetch_compaction(wait).await?;
+        match &mut self.compaction {
+            Some(compaction) => compaction.trigger_compaction(full),
+            None => Ok(()),
+        }
+    }
+
+    async fn flush_to_level0(&mut self) -> Result<(), LsmError> {
+        let runs = self.buffer.drain().await?;
+        let sink = self.files.data_sink(0, FileSource::Append);
+        let files = flush(&self.env, &self.schema, &*self.engine, runs, sink).await?;
+        let files: Vec<Arc<DataFileMeta>> = files.into_iter().map(Arc::new).collect();
+        tracing::debug!(files = files.len(), "write buffer flushed");
+        self.pending.add_flushed(&files);
+        self.notify_new_files(&files)
+    }
+
+    /// Takes the result of the running compaction; with `wait`, once it has ended.
+    async fn fetch_compaction(&mut self, wait: bool) -> Result<(), LsmError> {
+        let Some(compaction) = &mut self.compaction else {
+            return Ok(());
+        };
+        if let Some(result) = compaction.result(wait).await? {
+            for file in self.pending.add_compacted(result) {
+                delete_quietly(&*self.files, &file).await;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,38 @@
+# `just` lists the recipes. CI runs `.ci/run`; the recipes are its steps.
+
+# This list
+default:
+    @just --list
+
+# All that CI checks, or some steps of it: just check clippy tests
+check *steps:
+    bash .ci/run {{ steps }}
+
+# Formats all code
+fmt:
+    cargo fmt --all
+
+# Unit, integration and doc tests; with words: those whose names have them
+test *args:
+    .ci/with_s3.py cargo test {{ args }}
+
+# Conformance runs, then the Java engine and pypaimon read what they kept
+golden:
+    bash .ci/run conformance java pypaimon
+
+# Reviews changed snapshots: accept what is right with `git add`
+snapshots:
+    INSTA_UPDATE=always cargo test
+    git diff --stat -- '*.snap'
+
+# Benchmarks, optimised; by hand, on a quiet machine
+bench *args:
+    cargo bench -p paimon-bench {{ args }}
+
+# The documentation of all crates
+doc:
+    RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --open
+
+# Licences, bans and sources in detail, and advisories (needs cargo-deny and its database)
+deny:
+    cargo deny check
