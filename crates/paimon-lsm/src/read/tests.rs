@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
-use arrow_array::{Array, ArrayRef, BooleanArray, Int8Array, Int32Array, Int64Array, RecordBatch};
+use arrow_array::{ArrayRef, BooleanArray, Int8Array, Int32Array, Int64Array, RecordBatch};
 use futures::TryStreamExt;
 use futures::stream::BoxStream;
 use paimon_format::env::Env;
@@ -80,7 +80,10 @@ async fn rows(stream: BoxStream<'static, Result<ReadBatch, LsmError>>) -> Vec<(i
 }
 
 fn section(files: &[&Arc<DataFileMeta>]) -> Vec<SortedRun> {
-    files.iter().map(|file| SortedRun::from_single(Arc::clone(file))).collect()
+    files
+        .iter()
+        .map(|file| SortedRun::from_single(Arc::clone(file)))
+        .collect()
 }
 
 #[tokio::test]
@@ -97,7 +100,13 @@ async fn a_table_read_merges_and_drops_deletes() {
     let narrow = table.read.clone().with_projection(vec![1, 0]);
     assert_eq!(rows(narrow.merged(sections.clone())).await, expected);
     let batch = narrow.merged(sections).try_next().await.unwrap().unwrap();
-    let names: Vec<_> = batch.columns.schema().fields().iter().map(|field| field.name().clone()).collect();
+    let names: Vec<_> = batch
+        .columns
+        .schema()
+        .fields()
+        .iter()
+        .map(|field| field.name().clone())
+        .collect();
     assert_eq!(names, ["v", "k"]);
 }
 
@@ -125,7 +134,12 @@ async fn a_filter_never_brings_an_old_version_back() {
     assert_eq!(rows(read.merged(vec![section(&[&old, &new])])).await, [(2, 150, 2)]);
     // The filter's column need not come out.
     let keys = read.with_projection(vec![0]);
-    let batch = keys.merged(vec![section(&[&old, &new])]).try_next().await.unwrap().unwrap();
+    let batch = keys
+        .merged(vec![section(&[&old, &new])])
+        .try_next()
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!(batch.columns.num_columns(), 1);
     assert_eq!(batch.columns.column(0).as_primitive::<Int64Type>().values(), &[2]);
     assert_eq!(batch.kinds.values(), &[2]);
@@ -146,7 +160,10 @@ async fn raw_reads_and_changes_do_not_merge() {
     let first = table.file(0, &[(1, 0, 10, None), (2, 3, 20, None)]);
     let second = table.file(0, &[(1, 1, 10, None), (5, 2, 50, None)]);
     let files = vec![Arc::clone(&first), second];
-    assert_eq!(rows(table.read.changes(files.clone())).await, [(1, 10, 0), (2, 20, 3), (1, 10, 1), (5, 50, 2)]);
+    assert_eq!(
+        rows(table.read.changes(files.clone())).await,
+        [(1, 10, 0), (2, 20, 3), (1, 10, 1), (5, 50, 2)]
+    );
     let deleted = HashMap::from([(first.file_name.clone(), Arc::new(BTreeSet::from([0])))]);
     let raw = table.read.clone().with_deleted(deleted);
     assert_eq!(rows(raw.raw(files)).await, [(5, 50, 2)]);
@@ -157,5 +174,8 @@ async fn unknown_columns_are_refused() {
     let table = Table::new();
     let mut stream = table.read.clone().with_projection(vec![9]).raw(Vec::new());
     let error = stream.try_next().await.unwrap_err();
-    assert_eq!(error.to_string(), "the projection: no column at position 9, there are 3 columns");
+    assert_eq!(
+        error.to_string(),
+        "the projection: no column at position 9, there are 3 columns"
+    );
 }
