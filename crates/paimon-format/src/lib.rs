@@ -10,6 +10,7 @@
 //! | [`kv`] | batches of key-value records and the files that hold them |
 //! | [`storage`] | bytes by name: the [`storage::Storage`] trait and its local, object-store and memory implementations |
 //! | [`env`] | the only door to time, randomness, threads and shared budgets |
+//! | [`predicate`] | filters: on batches, on partition values, against statistics |
 //! | [`options`] | the table's options, typed |
 //!
 //! Nothing here depends on another crate of the workspace.
@@ -21,6 +22,7 @@ pub mod formats;
 pub mod kv;
 pub mod meta;
 pub mod options;
+pub mod predicate;
 pub mod row;
 pub mod storage;
 pub mod types;

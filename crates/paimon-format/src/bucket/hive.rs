@@ -59,7 +59,7 @@ fn add_column(hashes: &mut [i32], column: &Column<'_>, data_type: &DataType) -> 
 }
 
 fn unsupported(data_type: &DataType) -> FormatError {
-    FormatError::internal(format!("a Hive hash of {:?}", data_type.kind))
+    FormatError::internal(format!("a Hive hash of {data_type}"))
 }
 
 fn add(hashes: &mut [i32], column: &Column<'_>, hash: impl Fn(usize) -> i32) {

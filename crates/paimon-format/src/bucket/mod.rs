@@ -47,16 +47,15 @@ impl BucketFunction {
             (BucketFunctionType::Default, _) => {}
             (BucketFunctionType::Mod, [one]) if matches!(one.kind, TypeKind::Int | TypeKind::BigInt) => {}
             (BucketFunctionType::Mod, types) => {
-                let kinds: Vec<_> = types.iter().map(|data_type| &data_type.kind).collect();
                 return Err(FormatError::invalid(format!(
-                    "option 'bucket-function.type' = 'mod' needs one bucket key column of type INT or BIGINT, not {kinds:?}"
+                    "option 'bucket-function.type' = 'mod' needs one bucket key column of type INT or BIGINT, not {}",
+                    names(types)
                 )));
             }
             (BucketFunctionType::Hive, types) => {
                 if let Some(illegal) = types.iter().find(|data_type| !hive::is_supported(&data_type.kind)) {
                     return Err(FormatError::invalid(format!(
-                        "option 'bucket-function.type' = 'hive' does not take bucket key columns of type {:?}",
-                        illegal.kind
+                        "option 'bucket-function.type' = 'hive' does not take bucket key columns of type {illegal}"
                     )));
                 }
             }
@@ -120,10 +119,17 @@ fn modulo(key: &[ArrayRef], types: &[DataType], buckets: i32) -> Result<Vec<i32>
         }
         _ => {}
     }
-    let found: Vec<_> = key.iter().map(|column| column.data_type()).collect();
+    let found: Vec<String> = key.iter().map(|column| column.data_type().to_string()).collect();
     Err(FormatError::invalid(format!(
-        "bucket key columns {found:?} in place of {types:?}"
+        "bucket key columns of type {} in place of {}",
+        found.join(", "),
+        names(types)
     )))
+}
+
+fn names(types: &[DataType]) -> String {
+    let names: Vec<String> = types.iter().map(DataType::to_string).collect();
+    names.join(", ")
 }
 
 #[cfg(test)]

@@ -91,6 +91,25 @@ fn inline_tasks_run_beside_the_one_that_spawned_them() {
 }
 
 #[test]
+fn inline_tasks_run_under_a_foreign_executor() {
+    assert_eq!(block_on(ping_pong(Env::fixed("unused"))), 90);
+    let env = Env::fixed("unused");
+    let (sender, receiver) = oneshot::channel();
+    let worker = env.clone();
+    env.runtime.spawn(Box::pin(async move {
+        worker.runtime.sleep(Duration::from_secs(3600)).await;
+        sender
+            .send(worker.cpu(|| std::thread::current().id()).await.unwrap())
+            .unwrap();
+    }));
+    assert_eq!(
+        block_on(receiver).unwrap(),
+        std::thread::current().id(),
+        "a task that waits for nobody stays on the thread"
+    );
+}
+
+#[test]
 fn inline_tasks_run_on_tokio() {
     let tokio = tokio::runtime::Builder::new_current_thread().build().unwrap();
     assert_eq!(tokio.block_on(ping_pong(Env::fixed("unused"))), 90);

@@ -119,11 +119,21 @@ mod tests {
     fn shown(intervals: &[(i32, i32)]) -> Vec<String> {
         let files: Vec<_> = intervals.iter().map(|&(min, max)| file(min, max)).collect();
         let keys = KeyComparator::new(types()).unwrap();
-        let show_run = |run: SortedRunFiles| run.iter().map(|file| file.file_name.clone()).collect::<Vec<_>>().join(" ");
+        let show_run = |run: SortedRunFiles| {
+            run.iter()
+                .map(|file| file.file_name.clone())
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
         sections(&files, &keys)
             .unwrap()
             .into_iter()
-            .map(|section| section.into_iter().map(|run| format!("{{{}}}", show_run(run))).collect())
+            .map(|section| {
+                section
+                    .into_iter()
+                    .map(|run| format!("{{{}}}", show_run(run)))
+                    .collect()
+            })
             .collect()
     }
 
@@ -164,6 +174,6 @@ mod tests {
     fn a_key_of_another_table_is_an_error() {
         let keys = KeyComparator::new([types(), types()].concat()).unwrap();
         let error = sections(&[file(1, 2)], &keys).unwrap_err();
-        insta::assert_snapshot!(error, @"");
+        insta::assert_snapshot!(error, @"a binary row of 1 fields read with 2 types");
     }
 }

@@ -29,7 +29,7 @@ pub fn check_options(options: &Options, table_use: TableUse) -> Result<(), Forma
         .flat_map(|section| section.options)
         .filter(|known| options.lookup(known.key).is_none())
         .try_for_each(|known| match known.default {
-            Some(default) => refuse(known, known.key, default, " (the default)", table_use),
+            Some(default) => refuse(known, known.key, default, ", its default", table_use),
             None => Ok(()),
         })
 }
@@ -71,27 +71,30 @@ fn check_syntax(value_type: ValueType, value: &str) -> Result<(), String> {
 fn refuse(known: &KnownOption, key: &str, value: &str, what: &str, table_use: TableUse) -> Result<(), FormatError> {
     let (accepted, uses, expected) = match known.treatment {
         Treatment::Honoured | Treatment::Other | Treatment::NoEffect => return Ok(()),
-        Treatment::Accepts([], uses) => (false, uses, "no such option".to_owned()),
         Treatment::Accepts(names, uses) => (
             names.iter().any(|name| name.eq_ignore_ascii_case(value)),
             uses,
-            values::one_of(names.iter().copied()),
+            names.join(", "),
         ),
         Treatment::AcceptsPositive(uses) => (
             values::parse_int(value).is_ok_and(|number| number > 0),
             uses,
-            "a positive number".to_owned(),
+            "positive numbers".to_owned(),
         ),
     };
-    let (concerned, verb) = match (uses, table_use) {
-        (Uses::Read | Uses::Both, TableUse::Read) => (true, "reads"),
-        (Uses::Write | Uses::Both, TableUse::Write) => (true, "writes"),
-        _ => (false, ""),
+    let verb = match (uses, table_use) {
+        (Uses::Read | Uses::Both, TableUse::Read) => "read",
+        (Uses::Write | Uses::Both, TableUse::Write) => "write",
+        _ => return Ok(()),
     };
-    if accepted || !concerned {
+    if accepted {
         return Ok(());
     }
+    let alternative = match expected.as_str() {
+        "" => String::new(),
+        expected => format!(" (accepted: {expected})"),
+    };
     Err(FormatError::unsupported(format!(
-        "option '{key}' = '{value}'{what}: this engine {verb} tables with {expected} only"
+        "option '{key}' = '{value}'{what}: this engine does not {verb} such tables{alternative}"
     )))
 }

@@ -155,9 +155,8 @@ impl<'a> Column<'a> {
     fn new(array: &'a dyn Array, data_type: &DataType) -> Result<Self, FormatError> {
         let mismatch = || {
             FormatError::invalid(format!(
-                "an Arrow column of type {} holds no values of type {:?}",
-                array.data_type(),
-                data_type.kind
+                "an Arrow column of type {} holds no values of type {data_type}",
+                array.data_type()
             ))
         };
         let values = match (&data_type.kind, array.data_type()) {
@@ -221,7 +220,7 @@ impl<'a> Column<'a> {
                     .collect();
                 Values::Row(columns?)
             }
-            (kind @ (TypeKind::Blob | TypeKind::Vector(..)), _) => return Err(unsupported(kind)),
+            (TypeKind::Blob | TypeKind::Vector(..), _) => return Err(unsupported(data_type)),
             _ => return Err(mismatch()),
         };
         Ok(Self {

@@ -26,4 +26,4 @@ pub use key_order::KeyComparator;
 pub use writer::BinaryRowWriter;
 
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;

@@ -91,7 +91,7 @@ impl<'a> RowReader<'a> {
                     .collect();
                 Datum::Row(values?)
             }
-            kind @ (TypeKind::Blob | TypeKind::Vector(..)) => return Err(unsupported(kind)),
+            TypeKind::Blob | TypeKind::Vector(..) => return Err(unsupported(data_type)),
         })
     }
 

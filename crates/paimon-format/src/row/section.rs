@@ -260,6 +260,6 @@ fn too_large() -> FormatError {
 }
 
 /// Types that have no binary form here.
-pub(super) fn unsupported(kind: &TypeKind) -> FormatError {
-    FormatError::unsupported(format!("{kind:?} values in a binary row"))
+pub(super) fn unsupported(data_type: &DataType) -> FormatError {
+    FormatError::unsupported(format!("{data_type} values in a binary row"))
 }

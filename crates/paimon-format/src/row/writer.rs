@@ -93,7 +93,7 @@ fn write_value(
 ) -> Result<(), FormatError> {
     let place = place(data_type);
     match (&data_type.kind, value) {
-        (TypeKind::Blob | TypeKind::Vector(..), _) => return Err(unsupported(&data_type.kind)),
+        (TypeKind::Blob | TypeKind::Vector(..), _) => return Err(unsupported(data_type)),
         (_, Datum::Null) => section.put_null(buffer, i, place)?,
         (TypeKind::Boolean, Datum::Boolean(value)) => section.put_fixed(buffer, i, [u8::from(*value)]),
         (TypeKind::TinyInt, Datum::Int8(value)) => section.put_fixed(buffer, i, value.to_le_bytes()),
@@ -134,8 +134,10 @@ fn write_value(
             write_row(buffer, values, &types)?;
             section.end_nested(buffer, i, start)?;
         }
-        (kind, value) => {
-            return Err(FormatError::invalid(format!("{value:?} is no value of type {kind:?}")));
+        (_, value) => {
+            return Err(FormatError::invalid(format!(
+                "{value:?} is no value of type {data_type}"
+            )));
         }
     }
     Ok(())

@@ -1,12 +1,16 @@
 //! One value of any Paimon type: how it compares. `array` moves values from and to Arrow, `text` from and to text.
 
 mod array;
+pub(crate) mod hex;
 mod json;
 pub(crate) mod number;
+mod serialized;
 pub(crate) mod temporal;
 pub(crate) mod text;
 
 use std::cmp::Ordering;
+
+use serde::{Deserialize, Serialize};
 
 pub(crate) use array::build_array;
 pub use array::{array_from_datums, canonical_nan};
@@ -15,7 +19,7 @@ pub use array::{array_from_datums, canonical_nan};
 ///
 /// The variant follows the type's physical form, not its SQL name: CHAR, VARCHAR are `String`; BINARY, VARBINARY are `Bytes`.
 /// `PartialEq` is Java's: NaN equals NaN, and -0.0 differs from 0.0.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Datum {
     /// SQL NULL.
     Null,
@@ -30,15 +34,15 @@ pub enum Datum {
     /// BIGINT
     Int64(i64),
     /// FLOAT
-    Float32(f32),
+    Float32(#[serde(with = "serialized::decimal")] f32),
     /// DOUBLE
-    Float64(f64),
+    Float64(#[serde(with = "serialized::decimal")] f64),
     /// CHAR, VARCHAR
     String(String),
     /// BINARY, VARBINARY
-    Bytes(Vec<u8>),
+    Bytes(#[serde(with = "serialized::hex")] Vec<u8>),
     /// DECIMAL: the unscaled value; precision and scale are the type's
-    Decimal(i128),
+    Decimal(#[serde(with = "serialized::decimal")] i128),
     /// DATE: days since the epoch
     Date(i32),
     /// TIME: milliseconds of the day
@@ -53,8 +57,10 @@ pub enum Datum {
     /// VARIANT
     Variant {
         /// The value bytes.
+        #[serde(with = "serialized::hex")]
         value: Vec<u8>,
         /// The metadata bytes.
+        #[serde(with = "serialized::hex")]
         metadata: Vec<u8>,
     },
     /// ARRAY

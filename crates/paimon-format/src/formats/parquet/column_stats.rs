@@ -24,7 +24,7 @@ impl LeafStats {
         }
     }
 
-    /// Adds a column chunk. `nan`: it has a NaN, so that it has no bounds.
+    /// Adds a column chunk. `nan`: it has a NaN, which the chunk's own bounds leave out and Java puts above all.
     pub(super) fn add(&mut self, chunk: Option<&Statistics>, nan: bool) {
         let Some(chunk) = chunk else {
             self.bounds = Bounds::Unknown;
@@ -36,11 +36,17 @@ impl LeafStats {
                 .and_then(|count| usize::try_from(count).ok())
                 .unwrap_or(0),
         );
-        match bounds(&self.kind, chunk) {
-            Some((min, max)) if !nan => self.bounds.widen(min, max),
+        let largest = match chunk {
+            Statistics::Float(_) if nan => Some(Datum::Float32(f32::NAN)),
+            Statistics::Double(_) if nan => Some(Datum::Float64(f64::NAN)),
+            _ => None,
+        };
+        match (bounds(&self.kind, chunk), largest) {
+            (Some((min, max)), largest) => self.bounds.widen(min, largest.unwrap_or(max)),
+            (None, Some(nan)) => self.bounds.widen(nan.clone(), nan),
             // All null: nothing to widen by.
-            None if chunk.min_bytes_opt().is_none() && !nan => {}
-            _ => self.bounds = Bounds::Unknown,
+            (None, None) if chunk.min_bytes_opt().is_none() => {}
+            (None, None) => self.bounds = Bounds::Unknown,
         }
     }
 

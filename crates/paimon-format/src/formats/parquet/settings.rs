@@ -217,8 +217,14 @@ fn by_column<T: std::str::FromStr>(options: &Options, name: &str) -> Result<Vec<
 }
 
 fn parse<T: std::str::FromStr>(name: &str, text: &str) -> Result<T, FormatError> {
-    let what = std::any::type_name::<T>();
-    text.trim()
-        .parse()
-        .map_err(|_| FormatError::invalid(format!("the option {name} has the value {text:?}, which is no {what}")))
+    let what = match std::any::type_name::<T>() {
+        "bool" => "true or false",
+        _ => "a number in its range",
+    };
+    let parsed = text.trim().parse();
+    parsed.map_err(|_| {
+        FormatError::invalid(format!(
+            "the option {name} has the value {text:?}, where {what} is expected"
+        ))
+    })
 }

@@ -42,7 +42,7 @@ pub struct ParquetEncoder {
 struct RowGroup {
     /// One a leaf.
     columns: Vec<ColumnWriter>,
-    /// Per top-level column: a float column with a NaN, whose bounds Java drops.
+    /// Per top-level column: a float column with a NaN, which Parquet's bounds leave out.
     nan: Vec<bool>,
 }
 
@@ -158,7 +158,7 @@ impl ParquetEncoder {
                             length(stats.min_bytes_opt()) + length(stats.max_bytes_opt()) >= MAX_FOOTER_STATS_BYTES
                         });
                         if nan || long {
-                            // The bounds of a column with NaN would hide NaN from whoever asks for large values.
+                            // Bounds without the NaN would hide it from Java, for which it is larger than all numbers.
                             close.metadata = close.metadata.clone().into_builder().clear_statistics().build()?;
                         }
                         if nan {

@@ -2,6 +2,7 @@
 
 use serde_json::{Number, Value};
 
+use super::hex::{bytes_of_hex, hex_of_bytes};
 use super::number::{ParsedDecimal, format_decimal, parse_decimal};
 use super::temporal::{format_date, format_time, format_timestamp, parse_date, parse_time, parse_timestamp};
 use crate::error::FormatError;
@@ -25,7 +26,7 @@ impl Datum {
             (Self::Float32(value), _) => float_to_json(f64::from(*value), || value.to_string()),
             (Self::Float64(value), _) => float_to_json(*value, || value.to_string()),
             (Self::String(value), _) => Value::from(value.as_str()),
-            (Self::Bytes(value), _) => Value::from(hex(value)),
+            (Self::Bytes(value), _) => Value::from(hex_of_bytes(value)),
             (Self::Decimal(value), TypeKind::Decimal(_, scale)) => Value::from(format_decimal(*value, *scale)),
             (Self::Date(days), _) => Value::from(format_date((*days).into())),
             (Self::Time(ms), _) => Value::from(format_time(*ms, 3)),
@@ -35,7 +36,9 @@ impl Datum {
             (Self::Timestamp { millis, nanos }, TypeKind::LocalZonedTimestamp(precision)) => {
                 Value::from(format!("{}Z", format_timestamp(*millis, *nanos, *precision)))
             }
-            (Self::Variant { value, metadata }, _) => Value::Array(vec![hex(value).into(), hex(metadata).into()]),
+            (Self::Variant { value, metadata }, _) => {
+                Value::Array(vec![hex_of_bytes(value).into(), hex_of_bytes(metadata).into()])
+            }
             (Self::Array(elements), TypeKind::Array(element)) => {
                 elements.iter().map(|value| value.to_json(element)).collect()
             }
@@ -71,7 +74,7 @@ impl Datum {
             TypeKind::Float => return number_or_text(json, data_type),
             TypeKind::Double => return number_or_text(json, data_type),
             TypeKind::Char(_) | TypeKind::VarChar(_) => return Self::parse(text()?, data_type),
-            TypeKind::Binary(_) | TypeKind::VarBinary(_) => unhex(text()?).map(Self::Bytes),
+            TypeKind::Binary(_) | TypeKind::VarBinary(_) => bytes_of_hex(text()?).map(Self::Bytes),
             TypeKind::Decimal(precision, scale) => {
                 let digits = match json {
                     Value::Number(number) => number.to_string(),
@@ -90,8 +93,8 @@ impl Datum {
                 parse_timestamp(text, *precision).map(|(millis, nanos)| Self::Timestamp { millis, nanos })
             }
             TypeKind::Variant => match json.as_array().map(Vec::as_slice) {
-                Some([Value::String(value), Value::String(metadata)]) => unhex(value)
-                    .zip(unhex(metadata))
+                Some([Value::String(value), Value::String(metadata)]) => bytes_of_hex(value)
+                    .zip(bytes_of_hex(metadata))
                     .map(|(value, metadata)| Self::Variant { value, metadata }),
                 _ => None,
             },
@@ -181,21 +184,6 @@ fn entries_from_json(json: &Value, key: &DataType, value: &DataType) -> Result<V
             .collect(),
         _ => Err(refuse()),
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn unhex(text: &str) -> Option<Vec<u8>> {
-    let digits = text
-        .chars()
-        .map(|digit| digit.to_digit(16).and_then(|digit| u8::try_from(digit).ok()))
-        .collect::<Option<Vec<_>>>()?;
-    let (pairs, []) = digits.as_chunks::<2>() else {
-        return None;
-    };
-    Some(pairs.iter().map(|[high, low]| high << 4 | low).collect())
 }
 
 #[cfg(test)]

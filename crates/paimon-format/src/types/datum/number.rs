@@ -95,22 +95,43 @@ fn split_sign(text: &str) -> (bool, &str) {
 /// The text of Java's `Double.toString` (of JDK 19 and later, which is the shortest): at least one digit after the point, an exponent
 /// below 10^-3 and from 10^7.
 pub(crate) fn format_f64(value: f64) -> String {
+    let positive = value.abs();
+    let two_digits = format!("{positive:.1e}");
     java_float(
         value.is_nan(),
         value.is_infinite(),
         value.is_sign_negative(),
-        &format!("{:e}", value.abs()),
+        java_digits(
+            &format!("{positive:e}"),
+            &two_digits,
+            two_digits.parse() == Ok(positive),
+        ),
     )
 }
 
 /// The text of Java's `Float.toString`; see [`format_f64`].
 pub(crate) fn format_f32(value: f32) -> String {
+    let positive = value.abs();
+    let two_digits = format!("{positive:.1e}");
     java_float(
         value.is_nan(),
         value.is_infinite(),
         value.is_sign_negative(),
-        &format!("{:e}", value.abs()),
+        java_digits(
+            &format!("{positive:e}"),
+            &two_digits,
+            two_digits.parse() == Ok(positive),
+        ),
     )
+}
+
+/// Where one digit would do, Java takes the nearest number of two digits: 4.9E-324.
+fn java_digits<'a>(shortest: &'a str, two_digits: &'a str, reads_back: bool) -> &'a str {
+    if !shortest.contains('.') && reads_back && !two_digits.contains(".0e") {
+        two_digits
+    } else {
+        shortest
+    }
 }
 
 /// `scientific` is `d.ddde±x`, the shortest digits.

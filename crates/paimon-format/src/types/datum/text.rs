@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::hex::hex_of_bytes;
 use super::number::{ParsedDecimal, format_decimal, format_f32, format_f64, parse_decimal, parse_f32, parse_f64};
 use super::temporal::{format_date, format_time, format_timestamp, is_digits, parse_date, parse_time, parse_timestamp};
 use crate::error::FormatError;
@@ -74,7 +75,7 @@ impl Datum {
                 TypeKind::Timestamp(precision) | TypeKind::LocalZonedTimestamp(precision),
             ) => format_timestamp(*millis, *nanos, *precision),
             (Self::Timestamp { millis, nanos }, _) => format_timestamp(*millis, *nanos, 0),
-            (Self::Variant { value, metadata }, _) => format!("{{{}, {}}}", hex(value), hex(metadata)),
+            (Self::Variant { value, metadata }, _) => format!("{{{}, {}}}", quoted_hex(value), quoted_hex(metadata)),
             (Self::Array(elements), TypeKind::Array(element)) => {
                 joined('[', elements.iter().map(|value| value.to_text(element)), ']')
             }
@@ -193,11 +194,10 @@ fn joined(open: char, parts: impl Iterator<Item = String>, close: char) -> Strin
 fn text_of_bytes(bytes: &[u8]) -> String {
     match std::str::from_utf8(bytes) {
         Ok(text) => text.to_owned(),
-        Err(_) => hex(bytes),
+        Err(_) => quoted_hex(bytes),
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
-    let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("x'{digits}'")
+fn quoted_hex(bytes: &[u8]) -> String {
+    format!("x'{}'", hex_of_bytes(bytes))
 }

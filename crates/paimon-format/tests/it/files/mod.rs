@@ -1,4 +1,9 @@
 //! Data files: those that Java wrote, and ours.
 
+mod damaged;
 mod golden;
+mod round_trip;
+mod sinks;
 mod table;
+mod windows;
+mod written;

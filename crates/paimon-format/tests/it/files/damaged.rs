@@ -1,0 +1,128 @@
+//! Files that are not what their metadata says: every error names the file.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::executor::block_on;
+use paimon_format::kv::{KvFiles, TableKvFiles};
+use paimon_format::meta::FileSource;
+use paimon_format::storage::{MemoryStorage, Storage};
+use paimon_format::{ErrorKind, FormatError};
+
+use super::table::{GoldenTable, env, file_meta, read, read_all};
+use super::written::bucket;
+
+const NAME: &str = "data-1.parquet";
+
+/// The error of reading these bytes as a file of the table of all types.
+fn error_of(bytes: Option<&[u8]>, size: i64) -> FormatError {
+    let table = GoldenTable::open("types_values_parquet");
+    let schema = table.kv_schema(0);
+    let env = env();
+    let storage = Arc::new(MemoryStorage::new(Arc::clone(&env.clock)));
+    if let Some(bytes) = bytes {
+        block_on(storage.put(&format!("bucket-0/{NAME}"), Bytes::copy_from_slice(bytes))).unwrap();
+    }
+    let files = TableKvFiles::builder(storage, env, Arc::clone(&schema), bucket()).build();
+    let mut meta = file_meta(NAME, 0, 0, 0);
+    meta.file_size = size;
+    let error = read(&files, &meta, read_all(&schema)).unwrap_err();
+    assert!(error.to_string().contains("bucket-0/data-1.parquet"), "{error}");
+    error
+}
+
+fn java_file() -> Vec<u8> {
+    let table = GoldenTable::open("types_values_parquet");
+    let files = std::fs::read_dir(table.root.join("bucket-0"))
+        .unwrap()
+        .map(|file| file.unwrap().path());
+    std::fs::read(files.min().unwrap()).unwrap()
+}
+
+#[test]
+fn errors_name_the_file_and_what_is_wrong() {
+    let file = java_file();
+    let size = file.len() as i64;
+    let mut no_magic = file.clone();
+    *no_magic.last_mut().unwrap() = b'X';
+    let mut encrypted = file.clone();
+    *encrypted.last_mut().unwrap() = b'E';
+    let mut long_footer = file.clone();
+    let at = file.len() - 8;
+    long_footer[at..at + 4].copy_from_slice(&u32::MAX.to_le_bytes());
+    let mut garbage = file.clone();
+    for byte in &mut garbage[at - 200..at] {
+        *byte = 0xff;
+    }
+    let cases: Vec<(&str, FormatError)> = vec![
+        ("missing", error_of(None, size)),
+        ("negative size", error_of(Some(&file), -1)),
+        ("empty", error_of(Some(b""), 0)),
+        ("cut", error_of(Some(&file[..file.len() / 2]), size / 2)),
+        ("size too large", error_of(Some(&file), size + 10)),
+        ("size too small", error_of(Some(&file), size - 10)),
+        ("wrong magic", error_of(Some(&no_magic), size)),
+        ("encrypted", error_of(Some(&encrypted), size)),
+        ("footer longer than the file", error_of(Some(&long_footer), size)),
+        ("garbage in the footer", error_of(Some(&garbage), size)),
+    ];
+    let kinds = [
+        ErrorKind::NotFound,
+        ErrorKind::Corrupt,
+        ErrorKind::Corrupt,
+        ErrorKind::Corrupt,
+        ErrorKind::Corrupt,
+    ];
+    for (i, kind) in kinds.into_iter().enumerate() {
+        assert_eq!(cases[i].1.kind(), kind, "{}", cases[i].0);
+    }
+    let text: Vec<String> = cases.iter().map(|(case, error)| format!("{case}: {error}")).collect();
+    insta::assert_snapshot!("damaged_parquet_files", text.join("\n"));
+}
+
+/// Any single wrong byte gives rows or an error, never a panic; so do cut pages.
+#[test]
+fn wrong_bytes_never_panic() {
+    let file = java_file();
+    let table = GoldenTable::open("types_values_parquet");
+    let schema = table.kv_schema(0);
+    let env = env();
+    let storage = Arc::new(MemoryStorage::new(Arc::clone(&env.clock)));
+    let files = TableKvFiles::builder(
+        Arc::clone(&storage) as Arc<dyn Storage>,
+        env,
+        Arc::clone(&schema),
+        bucket(),
+    )
+    .build();
+    let meta = file_meta(NAME, file.len() as u64, 0, 0);
+    let mut failed = 0;
+    for at in (0..file.len()).step_by(3) {
+        let mut wrong = file.clone();
+        wrong[at] ^= 0x55;
+        block_on(storage.put(&format!("bucket-0/{NAME}"), wrong.into())).unwrap();
+        if let Err(error) = read(&files, &meta, read_all(&schema)) {
+            assert!(error.to_string().contains(NAME), "{error}");
+            failed += 1;
+        }
+    }
+    assert!(failed > 0);
+}
+
+#[test]
+fn unknown_formats_and_outside_files_are_refused() {
+    let table = GoldenTable::open("types_values_parquet");
+    let schema = table.kv_schema(0);
+    let env = env();
+    let storage = Arc::new(MemoryStorage::new(Arc::clone(&env.clock)));
+    let files = TableKvFiles::builder(storage, env, Arc::clone(&schema), bucket()).build();
+    let error = |meta| read(&files, &meta, read_all(&schema)).unwrap_err().to_string();
+    insta::assert_snapshot!(error(file_meta("data-1.row", 100, 0, 0)), @r#"not supported: bucket-0/data-1.row: a data file of the format "row""#);
+    let mut outside = file_meta("data-1.parquet", 100, 0, 0);
+    outside.external_path = Some("s3://other/bucket-0/data-1.parquet".to_owned());
+    insta::assert_snapshot!(error(outside), @"not supported: s3://other/bucket-0/data-1.parquet: a file outside of the table's root");
+    insta::assert_snapshot!(error(file_meta("data-1.parquet", 100, 7, 0)), @"data-1.parquet: written with schema 7, and there is no source of schemas but 0");
+    let gone = file_meta("data-1.parquet", 100, 0, 0);
+    block_on(files.delete(&gone)).unwrap();
+    assert_eq!(block_on(files.data_sink(0, FileSource::Append).finish()).unwrap(), []);
+}

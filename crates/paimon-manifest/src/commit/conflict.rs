@@ -1,0 +1,76 @@
+//! Whether a commit still fits the files that are there.
+
+use std::collections::{BTreeMap, HashMap};
+
+use paimon_format::row::{BinaryRow, KeyComparator};
+
+use crate::error::{ManifestError, Result};
+use crate::manifest::{FileKind, ManifestEntry, merge_entries};
+use crate::snapshot::CommitKind;
+
+/// Checks the changes of one commit against the files that live in the partitions it touches.
+///
+/// What can go wrong: the bucket count of a partition changed (not for OVERWRITE); a file is added twice; a file that the commit
+/// removes is no longer there, as after two compactions of one bucket; files of one level above 0 would overlap in keys.
+/// Concurrent appends never conflict.
+///
+/// Errors: `Conflict`, naming partition, bucket and file. Source: `org.apache.paimon.operation.commit.ConflictDetection`.
+pub fn check_conflicts(
+    base: &[ManifestEntry],
+    delta: &[ManifestEntry],
+    kind: CommitKind,
+    keys: &KeyComparator,
+) -> Result<()> {
+    if kind != CommitKind::Overwrite {
+        check_bucket_counts(base.iter().chain(delta))?;
+    }
+    merge_entries(delta)?;
+    let merged = merge_entries(base.iter().chain(delta))?;
+    if let Some(missing) = merged.iter().find(|entry| entry.kind == FileKind::Delete) {
+        return Err(ManifestError::Conflict(format!(
+            "file {} (bucket {}, level {}) is to be removed, but another commit has removed it already",
+            missing.file.file_name, missing.bucket, missing.file.level
+        )));
+    }
+    check_key_ranges(&merged, keys)
+}
+
+fn check_bucket_counts<'a>(entries: impl Iterator<Item = &'a ManifestEntry>) -> Result<()> {
+    let mut counts: HashMap<&BinaryRow, i32> = HashMap::new();
+    for entry in entries.filter(|entry| entry.total_buckets > 0) {
+        let count = *counts.entry(&entry.partition).or_insert(entry.total_buckets);
+        if count != entry.total_buckets {
+            return Err(ManifestError::Conflict(format!(
+                "the partition of file {} has {count} buckets, but the file was written for {}: rescale with an overwrite",
+                entry.file.file_name, entry.total_buckets
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn check_key_ranges(entries: &[&ManifestEntry], keys: &KeyComparator) -> Result<()> {
+    let mut levels: BTreeMap<(&[u8], i32, i32), Vec<&ManifestEntry>> = BTreeMap::new();
+    for &entry in entries.iter().filter(|entry| entry.file.level >= 1) {
+        let level = (entry.partition.as_bytes(), entry.bucket, entry.file.level);
+        levels.entry(level).or_default().push(entry);
+    }
+    for ((_, bucket, level), entries) in levels {
+        let mut ranges = entries
+            .iter()
+            .map(|entry| Ok((keys.key(&entry.file.min_key)?, keys.key(&entry.file.max_key)?, *entry)))
+            .collect::<Result<Vec<_>>>()?;
+        ranges.sort_by(|(a, ..), (b, ..)| a.cmp(b));
+        for pair in ranges.windows(2) {
+            if let [(_, max, first), (min, _, second)] = pair
+                && max >= min
+            {
+                return Err(ManifestError::Conflict(format!(
+                    "files {} and {} would overlap in keys on level {level} of bucket {bucket}",
+                    first.file.file_name, second.file.file_name
+                )));
+            }
+        }
+    }
+    Ok(())
+}

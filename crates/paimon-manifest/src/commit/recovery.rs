@@ -1,0 +1,122 @@
+//! After a failure: what is still to be committed, and what is to be thrown away.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use paimon_format::meta::{BucketPaths, CommitMessage, DataFileMeta, FileLocation};
+
+use super::committable::ManifestCommittable;
+use super::file_store_commit::{AppendCheck, FileStoreCommit};
+use crate::error::{ManifestError, Result};
+
+impl FileStoreCommit {
+    /// Those committables that this user has not committed, ascending by identifier: the ones beyond its newest snapshot.
+    ///
+    /// Cost: one read a snapshot, from the latest down to the user's newest.
+    pub async fn filter_committed(
+        &self,
+        mut committables: Vec<ManifestCommittable>,
+    ) -> Result<Vec<ManifestCommittable>> {
+        if committables.is_empty() {
+            return Ok(committables);
+        }
+        committables.sort_by_key(|committable| committable.identifier);
+        if let Some(newest) = self.snapshots.latest_of_user(&self.user).await? {
+            committables.retain(|committable| committable.identifier > newest.commit_identifier);
+        }
+        Ok(committables)
+    }
+
+    /// Recovery: commits those of the committables that were not committed before the process died, with checks. Returns how
+    /// many committables were committed.
+    ///
+    /// Errors: `NotFound` when a file of them is gone (cleaned up as an orphan meanwhile), before anything is committed; else as
+    /// [`commit`](Self::commit), and committables before the failing one are committed.
+    /// Source: `org.apache.paimon.table.sink.TableCommitImpl#filterAndCommitMultiple`.
+    pub async fn filter_and_commit(&self, committables: Vec<ManifestCommittable>) -> Result<usize> {
+        let rest = self.filter_committed(committables).await?;
+        for committable in &rest {
+            for message in &committable.messages {
+                self.check_files(message).await?;
+            }
+        }
+        for committable in &rest {
+            self.commit(committable, AppendCheck::Check).await?;
+        }
+        Ok(rest.len())
+    }
+
+    /// Deletes the files of messages that will never be committed. Call it only when no commit of them was tried, or failed with
+    /// a conflict: after an unclear answer they may be part of a snapshot.
+    ///
+    /// Files that a compaction only moved to another level belong to a snapshot and stay. What cannot be deleted is left for the
+    /// orphan check. Errors: `Invalid`, `Corrupt` when a partition is none of the table.
+    pub async fn abort(&self, messages: &[CommitMessage]) -> Result<()> {
+        for message in messages {
+            let bucket = self.paths.bucket(&message.partition, message.bucket)?;
+            let (data, compact) = (&message.increment.data, &message.increment.compact);
+            let before: HashSet<&str> = compact
+                .compact_before
+                .iter()
+                .map(|file| file.file_name.as_str())
+                .collect();
+            let moved = |file: &DataFileMeta| before.contains(file.file_name.as_str());
+            let written = compact.compact_after.iter().filter(|file| !moved(file));
+            let files = data
+                .new_files
+                .iter()
+                .chain(&data.changelog_files)
+                .chain(&compact.changelog_files);
+            for file in files.chain(written) {
+                self.delete(bucket.data_file(file)).await;
+                for extra in &file.extra_files {
+                    self.delete(bucket.extra_file(file, extra)).await;
+                }
+            }
+            for index in data.new_index_files.iter().chain(&compact.new_index_files) {
+                self.delete(bucket.index_file(index)).await;
+            }
+        }
+        Ok(())
+    }
+
+    async fn delete(&self, location: FileLocation) {
+        // Files outside the table are left for who configured that place.
+        let FileLocation::Table(path) = location else { return };
+        if let Err(error) = self.storage.delete(&path).await {
+            tracing::warn!(%error, file = path, "file of an aborted commit not deleted");
+        }
+    }
+
+    async fn check_files(&self, message: &CommitMessage) -> Result<()> {
+        let bucket = self.paths.bucket(&message.partition, message.bucket)?;
+        let (data, compact) = (&message.increment.data, &message.increment.compact);
+        self.check_data_files(&bucket, &data.new_files).await?;
+        self.check_data_files(&bucket, &data.changelog_files).await?;
+        self.check_data_files(&bucket, &compact.compact_after).await?;
+        self.check_data_files(&bucket, &compact.changelog_files).await?;
+        for index in data.new_index_files.iter().chain(&compact.new_index_files) {
+            self.check_file(bucket.index_file(index)).await?;
+        }
+        Ok(())
+    }
+
+    async fn check_data_files(&self, bucket: &BucketPaths, files: &[Arc<DataFileMeta>]) -> Result<()> {
+        for file in files {
+            self.check_file(bucket.data_file(file)).await?;
+        }
+        Ok(())
+    }
+
+    async fn check_file(&self, location: FileLocation) -> Result<()> {
+        let FileLocation::Table(path) = location else {
+            return Ok(());
+        };
+        match self.storage.size(&path).await? {
+            Some(_) => Ok(()),
+            None => Err(ManifestError::NotFound(format!(
+                "{path} was to be committed, but it is gone: recover from a later state"
+            ))),
+        }
+    }
+}

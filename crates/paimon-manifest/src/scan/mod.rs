@@ -1,0 +1,16 @@
+//! Scans: the files of a snapshot, pruned, bucket by bucket, and cut into splits.
+
+mod bucket_entry;
+mod data_split;
+mod entries;
+mod filter;
+mod plan;
+mod splits;
+mod statistics;
+
+pub use bucket_entry::BucketEntry;
+pub use data_split::{DataSplit, limit_splits};
+pub use entries::live_entries;
+pub use filter::{LevelRange, ScanFilter};
+pub use plan::{BucketFiles, DeletionFile, FileStoreScan, ScanKind, ScanPlan, ValueFiltering};
+pub use splits::{SplitFiles, SplitSettings, split_for_batch};
