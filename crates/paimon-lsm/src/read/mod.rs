@@ -4,7 +4,6 @@ mod filter;
 mod merge_read;
 mod projection;
 
-pub use filter::RowFilter;
 pub use merge_read::{MergeRead, ReadBatch};
 pub use projection::ReadProjection;
 

@@ -3,14 +3,15 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
-use arrow_array::{ArrayRef, BooleanArray, Int8Array, Int32Array, Int64Array, RecordBatch};
+use arrow_array::{ArrayRef, Int8Array, Int32Array, Int64Array, RecordBatch};
 use futures::TryStreamExt;
 use futures::stream::BoxStream;
 use paimon_format::env::Env;
 use paimon_format::kv::{KeyCodec, KvBatch, KvSchema, RowLevels, SequenceOrder};
 use paimon_format::meta::DataFileMeta;
 use paimon_format::options::Options;
-use paimon_format::types::{DataField, DataType, TypeKind};
+use paimon_format::predicate::{Predicate, Test};
+use paimon_format::types::{DataField, DataType, Datum, TypeKind};
 use paimon_merge::engine::Registry;
 
 use super::*;
@@ -110,27 +111,15 @@ async fn a_table_read_merges_and_drops_deletes() {
     assert_eq!(names, ["v", "k"]);
 }
 
-/// `v >= least`
-#[derive(Debug)]
-struct AtLeast(i32);
-
-impl RowFilter for AtLeast {
-    fn columns(&self) -> &[usize] {
-        &[1]
-    }
-
-    fn keep(&self, columns: &[ArrayRef]) -> Result<BooleanArray, LsmError> {
-        let values = columns[0].as_primitive::<Int32Type>();
-        Ok(values.iter().map(|value| value.map(|value| value >= self.0)).collect())
-    }
-}
-
 #[tokio::test]
 async fn a_filter_never_brings_an_old_version_back() {
     let table = Table::new();
     let old = table.file(5, &[(1, 0, 100, Some(1)), (2, 0, 50, Some(1))]);
     let new = table.file(0, &[(1, 2, 10, Some(2)), (2, 2, 150, Some(2))]);
-    let read = table.read.clone().with_filter(Arc::new(AtLeast(100)));
+    let read = table
+        .read
+        .clone()
+        .with_filter(Predicate::parse("v >= 100", &schema().fields).unwrap());
     assert_eq!(rows(read.merged(vec![section(&[&old, &new])])).await, [(2, 150, 2)]);
     // The filter's column need not come out.
     let keys = read.with_projection(vec![0]);
@@ -169,6 +158,28 @@ async fn raw_reads_and_changes_do_not_merge() {
     assert_eq!(rows(raw.raw(files)).await, [(5, 50, 2)]);
 }
 
+#[test]
+fn keys_are_pruned_by_what_a_filter_says_of_them() {
+    let schema = schema();
+    let range = |text: &str| {
+        let range = filter::key_range(&Predicate::parse(text, &schema.fields).unwrap(), &schema);
+        let bound = |bound: Option<Vec<Datum>>| match bound.as_deref() {
+            None => None,
+            Some([Datum::Int64(value)]) => Some(*value),
+            other => panic!("{other:?}"),
+        };
+        (bound(range.min), bound(range.max))
+    };
+    assert_eq!(range("k = 5 AND v > 3"), (Some(5), Some(5)));
+    assert_eq!(
+        range("k > 5 AND k >= 2 AND k < 100 AND k BETWEEN 1 AND 90"),
+        (Some(5), Some(90))
+    );
+    assert_eq!(range("k = 5 OR v = 1"), (None, None));
+    assert_eq!(range("NOT (k < 7)"), (Some(7), None));
+    assert_eq!(range("v = 1"), (None, None));
+}
+
 #[tokio::test]
 async fn unknown_columns_are_refused() {
     let table = Table::new();
@@ -178,4 +189,14 @@ async fn unknown_columns_are_refused() {
         error.to_string(),
         "the projection: no column at position 9, there are 3 columns"
     );
+    let filter = Predicate::column("w", Test::IsNull);
+    let error = table
+        .read
+        .clone()
+        .with_filter(filter)
+        .raw(Vec::new())
+        .try_next()
+        .await
+        .unwrap_err();
+    assert!(error.to_string().contains('w'), "{error}");
 }
