@@ -36,7 +36,12 @@ impl Bucket {
     ///
     /// Errors: when the folder cannot be used.
     pub fn new(table: &Path, memory_bytes: u64) -> Result<Self, Box<dyn Error>> {
-        let env = Env::system(Arc::new(InlineRuntime::default()), memory_bytes, u64::MAX / 2, table.join("tmp"));
+        let env = Env::system(
+            Arc::new(InlineRuntime::default()),
+            memory_bytes,
+            u64::MAX / 2,
+            table.join("tmp"),
+        );
         let schema = rows::schema()?;
         let options = Options::new();
         let paths = TablePaths::new(PathSettings::from_options(Vec::new(), &options)?);

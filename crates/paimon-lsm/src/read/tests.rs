@@ -176,7 +176,6 @@ fn keys_are_pruned_by_what_a_filter_says_of_them() {
         (Some(5), Some(90))
     );
     assert_eq!(range("k = 5 OR v = 1"), (None, None));
-    assert_eq!(range("NOT (k < 7)"), (Some(7), None));
     assert_eq!(range("v = 1"), (None, None));
 }
 
