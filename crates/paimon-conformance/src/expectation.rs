@@ -10,7 +10,12 @@ use serde_json::{Map, Value};
 use crate::rows::{Columns, canonical_values, multiset_difference, values_of};
 
 /// Files that may stand beside a scenario: the first one there wins.
-const FILES: [&str; 4] = ["expected-ours.json", "expected-right.json", "expected-2.0.0.json", "expected.json"];
+const FILES: [&str; 4] = [
+    "expected-ours.json",
+    "expected-right.json",
+    "expected-2.0.0.json",
+    "expected.json",
+];
 
 /// What was there after each step.
 #[derive(Deserialize)]
@@ -120,7 +125,8 @@ impl Comparison<'_> {
         let keys = expected.keys().chain(actual.keys());
         let different = keys.into_iter().find(|key| expected.get(*key) != actual.get(*key));
         Ok(different.map(|key| {
-            let show = |changes: Option<&Vec<String>>| changes.map_or("nothing".to_owned(), |changes| changes.join(" "));
+            let show =
+                |changes: Option<&Vec<String>>| changes.map_or("nothing".to_owned(), |changes| changes.join(" "));
             format!(
                 "changelog of key {key}: {}, expected {}",
                 show(actual.get(key)),
@@ -157,7 +163,11 @@ impl Comparison<'_> {
                 if let Some(files) = bucket.get(list) {
                     let none = Value::Array(Vec::new());
                     let there = actual.get(list).unwrap_or(&none);
-                    differences.extend(self.files(files, there)?.into_iter().map(|found| format!("{name}: {list} {found}")));
+                    differences.extend(
+                        self.files(files, there)?
+                            .into_iter()
+                            .map(|found| format!("{name}: {list} {found}")),
+                    );
                 }
             }
         }
@@ -172,7 +182,12 @@ impl Comparison<'_> {
 
     fn files(&self, expected: &Value, actual: &Value) -> Result<Vec<String>, String> {
         let (expected, actual) = (values_of(expected)?, values_of(actual)?);
-        let levels = |files: &[Value]| files.iter().map(|file| format!("{}:{}", file["level"], file["rowCount"])).collect::<Vec<_>>();
+        let levels = |files: &[Value]| {
+            files
+                .iter()
+                .map(|file| format!("{}:{}", file["level"], file["rowCount"]))
+                .collect::<Vec<_>>()
+        };
         if levels(expected) != levels(actual) {
             return Ok(vec![format!(
                 "level:rows {}, expected {}",

@@ -63,16 +63,20 @@ async fn compare(location: &Path, recorded: &RecordedTable, context: &Context) -
         changelog: false,
     };
     let mut differences = Vec::new();
-    let mut check = |what: String, expected: &[Value], actual: Vec<Value>| {
-        match comparison.rows(&Value::Array(expected.to_vec()), &Value::Array(actual)) {
-            Ok(None) => {}
-            Ok(Some(difference)) | Err(difference) => differences.push(format!("{what}: {difference}")),
-        }
+    let mut check = |what: String, expected: &[Value], actual: Vec<Value>| match comparison
+        .rows(&Value::Array(expected.to_vec()), &Value::Array(actual))
+    {
+        Ok(None) => {}
+        Ok(Some(difference)) | Err(difference) => differences.push(format!("{what}: {difference}")),
     };
-    check("now".to_owned(), &recorded.rows, observer.rows(&TimeTravel::Latest).await?);
+    check("now".to_owned(), &recorded.rows, observer.rows(None).await?);
     for (&id, rows) in &recorded.snapshots {
         if !recorded.snapshot_columns.contains_key(&id) {
-            check(format!("snapshot {id}"), rows, observer.rows(&TimeTravel::SnapshotId(id)).await?);
+            check(
+                format!("snapshot {id}"),
+                rows,
+                observer.rows(Some(TimeTravel::SnapshotId(id))).await?,
+            );
         }
     }
     Ok(differences)

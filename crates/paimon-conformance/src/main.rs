@@ -30,7 +30,10 @@ use clap::{Parser, Subcommand};
 use crate::tally::Tally;
 
 #[derive(Parser)]
-#[command(name = "paimon-conformance", about = "Compares this engine with recorded answers of the reference.")]
+#[command(
+    name = "paimon-conformance",
+    about = "Compares this engine with recorded answers of the reference."
+)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -82,5 +85,9 @@ async fn main() -> ExitCode {
         return ExitCode::from(2);
     }
     println!("{tally}");
-    if tally.is_good() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if tally.is_good() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
 }

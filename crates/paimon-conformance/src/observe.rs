@@ -1,15 +1,20 @@
 //! What is there: a snapshot with its rows, changes and files, in the form of `expected.json`.
 
 use futures::TryStreamExt;
-use paimon::format::kv::{KvFiles, ReadSpec};
+use paimon::format::kv::{BatchLimit, KeyRange, KvFiles, ReadSpec};
 use paimon::format::meta::{DataFileMeta, FileSource};
 use paimon::format::row::BinaryRow;
 use paimon::format::types::{DataField, DataType, Datum, RowKind};
-use paimon::manifest::{CommitKind, FileStoreScan, ManifestEntry, ScanKind};
+use paimon::manifest::manifest::ManifestEntry;
+use paimon::manifest::scan::{FileStoreScan, ScanKind};
+use paimon::manifest::snapshot::CommitKind;
 use paimon::{Error, Snapshot, Table, TimeTravel};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+/// Pages of one file in memory, bytes.
+const WINDOW_BYTES: usize = 8 << 20;
 
 /// Looks at one table.
 pub(crate) struct Observer<'a> {
@@ -26,7 +31,11 @@ impl<'a> Observer<'a> {
         let schema = table.schema();
         Ok(Self {
             partition: schema.partition_types(),
-            key: schema.types(&schema.trimmed_primary_key()?),
+            key: schema
+                .fields_at(&schema.trimmed_primary_key()?)
+                .into_iter()
+                .map(|field| field.data_type)
+                .collect(),
             table,
         })
     }
@@ -38,7 +47,7 @@ impl<'a> Observer<'a> {
             "schemaId": snapshot.schema_id,
             "commitUser": snapshot.commit_user,
             "commitIdentifier": snapshot.commit_identifier,
-            "commitKind": snapshot.commit_kind.as_str(),
+            "commitKind": snapshot.commit_kind.to_string(),
             "totalRecordCount": snapshot.total_record_count,
             "deltaRecordCount": snapshot.delta_record_count,
             "changelogRecordCount": snapshot.changelog_record_count,
@@ -48,16 +57,19 @@ impl<'a> Observer<'a> {
             Value::Object(members) => members,
             _ => Map::new(),
         };
-        let rows = self.rows(&TimeTravel::SnapshotId(snapshot.id)).await?;
+        let rows = self.rows(Some(TimeTravel::SnapshotId(snapshot.id))).await?;
         members.insert("rows".to_owned(), Value::Array(rows));
         members.insert("changelog".to_owned(), Value::Array(self.appended(snapshot).await?));
         members.insert("buckets".to_owned(), Value::Array(self.buckets(snapshot).await?));
         Ok(members)
     }
 
-    /// Merged rows, each with a kind in front.
-    pub(crate) async fn rows(&self, travel: &TimeTravel) -> Result<Vec<Value>, Error> {
-        let read = self.table.read_builder().time_travel(travel.clone());
+    /// Merged rows, each with a kind in front: of a snapshot, or of the one that the table's options say.
+    pub(crate) async fn rows(&self, travel: Option<TimeTravel>) -> Result<Vec<Value>, Error> {
+        let mut read = self.table.read_builder();
+        if let Some(travel) = travel {
+            read = read.time_travel(travel);
+        }
         let plan = read.new_scan().plan().await?;
         let fields = read.fields().to_vec();
         let mut batches = read.new_read().stream(plan.splits)?;
@@ -92,7 +104,8 @@ impl<'a> Observer<'a> {
         let mut buckets = BTreeMap::new();
         self.add_files(snapshot, ScanKind::All, "files", &mut buckets).await?;
         if snapshot.changelog_manifest_list.is_some() {
-            self.add_files(snapshot, ScanKind::Changelog, "changelogFiles", &mut buckets).await?;
+            self.add_files(snapshot, ScanKind::Changelog, "changelogFiles", &mut buckets)
+                .await?;
         }
         Ok(buckets.into_values().collect())
     }
@@ -125,7 +138,11 @@ impl<'a> Observer<'a> {
     fn scan(&self) -> Result<FileStoreScan, Error> {
         let table = self.table;
         let env = table.context().env().clone();
-        Ok(FileStoreScan::new(Arc::clone(table.storage()), env, Arc::clone(table.schema()))?)
+        Ok(FileStoreScan::new(
+            Arc::clone(table.storage()),
+            env,
+            Arc::clone(table.schema()),
+        )?)
     }
 
     /// By level; level 0 newest first, others by key.
@@ -133,7 +150,7 @@ impl<'a> Observer<'a> {
         let keys = self.table.schema().key_comparator()?;
         let mut failed = None;
         entries.sort_by(|a, b| {
-            let by_key = || {
+            let mut by_key = || {
                 keys.compare(&a.file.min_key, &b.file.min_key).unwrap_or_else(|error| {
                     failed = Some(error);
                     std::cmp::Ordering::Equal
@@ -171,7 +188,16 @@ impl<'a> Observer<'a> {
         let files: Arc<dyn KvFiles> = self.table.kv_files(partition, bucket)?;
         let schema = Arc::new(self.table.schema().kv_schema()?);
         let fields = schema.fields.clone();
-        let mut batches = files.open(file, ReadSpec::all(schema));
+        let all = ReadSpec {
+            schema,
+            keys: KeyRange::default(),
+            deleted: None,
+            expired_before: None,
+            positions: false,
+            batch: BatchLimit::default(),
+            window_bytes: WINDOW_BYTES,
+        };
+        let mut batches = files.open(file, all);
         let mut records = Vec::new();
         while let Some(batch) = batches.try_next().await? {
             for (row, &sequence) in batch.sequence_numbers().iter().enumerate() {
@@ -187,7 +213,11 @@ impl<'a> Observer<'a> {
 
 fn json_values(row: &BinaryRow, types: &[DataType]) -> Result<Vec<Value>, Error> {
     let values = row.to_datums(types)?;
-    Ok(values.iter().zip(types).map(|(value, data_type)| value.to_json(data_type)).collect())
+    Ok(values
+        .iter()
+        .zip(types)
+        .map(|(value, data_type)| value.to_json(data_type))
+        .collect())
 }
 
 /// One row of some columns.

@@ -9,7 +9,7 @@ use paimon::format::options::Options;
 use paimon::format::row::BinaryRow;
 use paimon::format::types::{Datum, RowKind, array_from_datums, arrow_schema};
 use paimon::lsm::pick::PickRule;
-use paimon::manifest::{FileStoreScan, ScanKind};
+use paimon::manifest::scan::{FileStoreScan, ScanKind};
 use paimon::{Context, Error, SchemaBuilder, Table, TableCommit, TableSchema, TableWrite};
 use serde_json::Value;
 
@@ -155,7 +155,11 @@ impl Player {
                 None => true,
                 Some(values) => {
                     let there = row.to_datums(&types)?;
-                    let there: Value = there.iter().zip(&types).map(|(value, kind)| value.to_json(kind)).collect();
+                    let there: Value = there
+                        .iter()
+                        .zip(&types)
+                        .map(|(value, kind)| value.to_json(kind))
+                        .collect();
                     canonical_values(values, &types) == canonical_values(values_of(&there).unwrap_or_default(), &types)
                 }
             };

@@ -53,7 +53,11 @@ impl Queries {
         let mut differences = Vec::new();
         for query in self.queries.iter().filter(|query| query.after_step == step) {
             let found = query.ask(table).await?;
-            differences.extend(found.into_iter().map(|found| format!("query {}: {found}", query.text())));
+            differences.extend(
+                found
+                    .into_iter()
+                    .map(|found| format!("query {}: {found}", query.text())),
+            );
         }
         Ok(differences)
     }
@@ -64,7 +68,11 @@ impl Query {
         let select = self.select.as_deref().unwrap_or("*");
         let condition = self.r#where.as_ref().map(|text| format!(" where {text}"));
         let limit = self.limit.map(|limit| format!(" limit {limit}"));
-        format!("select {select}{}{}", condition.unwrap_or_default(), limit.unwrap_or_default())
+        format!(
+            "select {select}{}{}",
+            condition.unwrap_or_default(),
+            limit.unwrap_or_default()
+        )
     }
 
     async fn ask(&self, table: &Table) -> Result<Vec<String>, String> {
@@ -75,7 +83,10 @@ impl Query {
             Some("count(*)") => Some(table.schema().primary_keys.iter().map(String::as_str).collect()),
             Some(names) => Some(names.split(',').map(str::trim).collect()),
         };
-        let (actual, splits) = self.read(table, names.as_deref()).await.map_err(|error| error.to_string())?;
+        let (actual, splits) = self
+            .read(table, names.as_deref())
+            .await
+            .map_err(|error| error.to_string())?;
         let mut differences = Vec::new();
         if let Some(expected) = self.splits
             && expected != splits

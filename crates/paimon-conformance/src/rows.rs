@@ -37,16 +37,13 @@ impl Columns {
     /// Some of them, by name and order. Errors: the name that is none.
     pub(crate) fn select(&self, names: &[&str]) -> Result<Self, String> {
         let field = |name: &&str| self.fields.iter().find(|field| field.name == **name).cloned();
-        let fields = names.iter().map(|name| field(name).ok_or_else(|| format!("no column {name}")));
+        let fields = names
+            .iter()
+            .map(|name| field(name).ok_or_else(|| format!("no column {name}")));
         Ok(Self {
             fields: fields.collect::<Result<_, _>>()?,
             ..self.clone()
         })
-    }
-
-    /// The columns.
-    pub(crate) fn fields(&self) -> &[DataField] {
-        &self.fields
     }
 
     /// One form for equal values: read as typed values and written again.
@@ -104,7 +101,9 @@ impl Columns {
 
 /// The members of a JSON array.
 pub(crate) fn values_of(row: &Value) -> Result<&[Value], String> {
-    row.as_array().map(Vec::as_slice).ok_or_else(|| format!("{row} is no row"))
+    row.as_array()
+        .map(Vec::as_slice)
+        .ok_or_else(|| format!("{row} is no row"))
 }
 
 /// Values of a few columns without a table, such as a partition or a key, in one form.
@@ -132,7 +131,11 @@ pub(crate) fn multiset_difference(what: &str, expected: &[String], actual: &[Str
         *counts.entry(row).or_default() -= 1;
     }
     let part = |wanted: fn(i64) -> bool| {
-        let rows: Vec<&str> = counts.iter().filter(|(_, count)| wanted(**count)).map(|(row, _)| *row).collect();
+        let rows: Vec<&str> = counts
+            .iter()
+            .filter(|(_, count)| wanted(**count))
+            .map(|(row, _)| *row)
+            .collect();
         let shown = rows.iter().take(4).copied().collect::<Vec<_>>().join(" ");
         format!("{} ({shown}{})", rows.len(), if rows.len() > 4 { " …" } else { "" })
     };

@@ -41,14 +41,25 @@ async fn compare(folder: &Path, location: &Path, context: &Context) -> Result<Ou
         partition: &observer.partition,
         key: &observer.key,
         layout: true,
-        changelog: table.options().get("changelog-producer").is_none_or(|producer| producer == "none"),
+        changelog: table
+            .options()
+            .get("changelog-producer")
+            .is_none_or(|producer| producer == "none"),
     };
     let mut differences = Vec::new();
     let mut compared = 0;
     let latest = table.schema().id;
     for expected in expectation.steps.iter().flat_map(|step| &step.snapshots) {
-        let id = expected.get("id").and_then(serde_json::Value::as_i64).ok_or("a snapshot without id")?;
-        let Some(snapshot) = table.snapshot_store().find(id).await.map_err(|error| error.to_string())? else {
+        let id = expected
+            .get("id")
+            .and_then(serde_json::Value::as_i64)
+            .ok_or("a snapshot without id")?;
+        let Some(snapshot) = table
+            .snapshot_store()
+            .find(id)
+            .await
+            .map_err(|error| error.to_string())?
+        else {
             // It expired in a later step.
             continue;
         };
@@ -70,5 +81,9 @@ async fn compare(folder: &Path, location: &Path, context: &Context) -> Result<Ou
     if compared == 0 {
         differences.push("no snapshot was compared".to_owned());
     }
-    Ok(if differences.is_empty() { Outcome::Passed } else { Outcome::Failed(differences) })
+    Ok(if differences.is_empty() {
+        Outcome::Passed
+    } else {
+        Outcome::Failed(differences)
+    })
 }

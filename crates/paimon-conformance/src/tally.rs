@@ -63,7 +63,11 @@ impl fmt::Display for Tally {
             writeln!(f, "skipped {}, {why}: {}", names.len(), names.join(" "))?;
         }
         if self.deviations > 0 {
-            writeln!(f, "{} of those that passed deviate from the reference, with a reason", self.deviations)?;
+            writeln!(
+                f,
+                "{} of those that passed deviate from the reference, with a reason",
+                self.deviations
+            )?;
         }
         let skipped: usize = self.skipped.values().map(Vec::len).sum();
         write!(f, "{} passed, {} failed, {skipped} skipped", self.passed, self.failed)

@@ -1,1 +1,51 @@
-//! Placeholder.
+//! Apache Paimon primary-key tables in Rust: write, compact and read them on the files that Java, Flink, Spark and Python use.
+//!
+//! | You want to | Start at |
+//! |---|---|
+//! | find or make tables | [`FileSystemCatalog`], [`Table::open`], [`Table::create`] |
+//! | write rows | [`Table::write_builder`] → [`TableWrite`] → [`format::meta::CommitMessage`] → [`TableCommit`] |
+//! | read rows | [`Table::read_builder`] → [`TableScan`] → [`Plan`] → [`TableRead`] |
+//! | compact | [`Table::compact_builder`], or [`TableWrite::compact`] within a writer |
+//! | look at the tree | [`Table::buckets`], [`Table::explain`] |
+//! | add a merge engine | [`Context::with_registry`] |
+//!
+//! The layers below are re-exported: [`format`], [`merge`], [`lsm`], [`manifest`]. All errors are [`Error`], and callers branch on
+//! [`Error::kind`].
+
+mod bucket;
+mod catalog;
+mod compact;
+mod context;
+mod error;
+mod levels;
+pub mod options;
+mod partition;
+mod read;
+mod scan;
+mod table;
+pub mod write;
+
+pub use catalog::{Catalog, FileSystemCatalog, Identifier};
+pub use compact::{BucketReport, CompactBuilder, CompactReport, FileTotals};
+pub use context::Context;
+pub use error::{Error, Result};
+pub use levels::{BucketLevels, BucketPick};
+pub use partition::{Partition, Selection};
+pub use read::{Plan, ReadBuilder, RowStream, TableRead, TableScan, split_from_bytes, split_to_bytes};
+pub use table::Table;
+pub use write::{TableCommit, TableWrite, WriteBuilder};
+
+pub use paimon_format as format;
+pub use paimon_format::ErrorKind;
+pub use paimon_lsm as lsm;
+pub use paimon_manifest as manifest;
+pub use paimon_manifest::scan::DataSplit;
+pub use paimon_manifest::schema::{SchemaBuilder, TableSchema};
+pub use paimon_manifest::snapshot::{Snapshot, TimeTravel};
+pub use paimon_merge as merge;
+pub use paimon_merge::engine::Registry;
+
+// The example of the workspace's README compiles and runs.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+mod readme {}

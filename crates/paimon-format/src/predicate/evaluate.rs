@@ -74,12 +74,13 @@ impl Predicate {
         let rows = batch.num_rows();
         match self {
             Self::And(all) => {
-                let parts = all.iter().map(|part| part.outcome(batch));
-                parts.fold(Ok(Outcome::all(true, rows)), |all, part| Ok(all?.and(part?)))
+                let empty = Outcome::all(true, rows);
+                all.iter()
+                    .try_fold(empty, |all, part| Ok(all.and(part.outcome(batch)?)))
             }
             Self::Or(all) => {
-                let parts = all.iter().map(|part| part.outcome(batch));
-                parts.fold(Ok(Outcome::all(false, rows)), |all, part| Ok(all?.or(part?)))
+                let empty = Outcome::all(false, rows);
+                all.iter().try_fold(empty, |any, part| Ok(any.or(part.outcome(batch)?)))
             }
             Self::Not(inner) => Ok(inner.outcome(batch)?.not()),
             Self::Column { name, test } => match batch.column_by_name(name) {
@@ -155,15 +156,15 @@ fn on_column(test: &Test, column: &ArrayRef, name: &str) -> Result<Outcome, Form
 
 /// A few literals go one by one through Arrow's kernel.
 fn one_of(literals: &[Datum], column: &ArrayRef, name: &str) -> Result<Outcome, FormatError> {
-    let parts = literals
-        .iter()
-        .map(|literal| compare(column, literal, Kernel::Equal, name));
     // Null is unknown even where no literal is given.
     let none = Outcome {
         yes: BooleanBuffer::new_unset(column.len()),
         no: present(column),
     };
-    parts.fold(Ok(none), |any, part| Ok(any?.or(part?)))
+    let mut literals = literals.iter();
+    literals.try_fold(none, |any, literal| {
+        Ok(any.or(compare(column, literal, Kernel::Equal, name)?))
+    })
 }
 
 /// The rows that are not null.

@@ -175,7 +175,7 @@ fn keeps_order(from: &TypeKind, to: &TypeKind) -> bool {
 
 fn apply(plan: &Plan, array: &ArrayRef, field: &FieldRef, path: &str) -> Result<ArrayRef, FormatError> {
     let wanted = field.data_type();
-    if matches!(plan, Plan::Keep | Plan::Row(_)) && array.data_type() == wanted {
+    if matches!(plan, Plan::Keep) && array.data_type() == wanted {
         return Ok(Arc::clone(array));
     }
     let wrong = || {

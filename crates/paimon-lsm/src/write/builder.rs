@@ -145,7 +145,7 @@ impl MergeTreeWriterBuilder {
 }
 
 /// When the newest file of the configured highest level was made, milliseconds since the epoch. Files bear local time.
-fn last_full_ms(files: &[Arc<DataFileMeta>], max_level: i32, env: &Env) -> Option<i64> {
+pub fn last_full_ms(files: &[Arc<DataFileMeta>], max_level: i32, env: &Env) -> Option<i64> {
     let highest = files.iter().filter(|file| file.level == max_level);
     let local_ms = highest.filter_map(|file| file.creation_time_ms).max()?;
     Some(local_ms.saturating_sub(env.clock.local_offset_ms(local_ms)))

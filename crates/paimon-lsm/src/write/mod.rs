@@ -9,7 +9,7 @@ mod sort;
 mod state;
 mod writer;
 
-pub use builder::MergeTreeWriterBuilder;
+pub use builder::{MergeTreeWriterBuilder, last_full_ms};
 pub use settings::WriteSettings;
 pub use state::WriterState;
 pub use writer::{MergeTreeWriter, WaitCompaction};

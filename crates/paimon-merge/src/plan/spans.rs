@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering as AtomicOrdering};
 
 use paimon_format::kv::{Keys, KvBatch, KvSchema};
 
@@ -71,7 +72,7 @@ pub enum Span {
 pub struct Block {
     /// The batches that the block points into.
     pub sources: Vec<KvBatch>,
-    /// One a source: the same number is the same batch, also in the blocks before and after.
+    /// One a source: the same number is the same batch, also in other blocks, of this plan or another.
     pub ids: Vec<u64>,
     /// In key order.
     pub spans: Vec<Span>,
@@ -135,8 +136,11 @@ pub struct MergePlan {
     options: PlanOptions,
     order: VersionOrder,
     merge: Typed,
-    pushed: u64,
 }
+
+/// Numbers the batches of all plans of the process: an assembler may see the blocks of several plans, one after the other. The numbers
+/// decide nothing else.
+static NEXT_BATCH: AtomicU64 = AtomicU64::new(0);
 
 /// The merge by kind of key, known from the first batch on.
 #[derive(Debug)]
@@ -169,7 +173,6 @@ impl MergePlan {
             order: VersionOrder::new(schema)?,
             options,
             merge: Typed::Unknown(vec![false; runs]),
-            pushed: 0,
         })
     }
 
@@ -189,8 +192,8 @@ impl MergePlan {
                 Keys::Rows { .. } => Typed::Rows(Merge::new(ended)),
             };
         }
-        self.pushed += 1;
-        let (id, order, rule) = (self.pushed, &self.order, &self.options.passes);
+        let id = NEXT_BATCH.fetch_add(1, AtomicOrdering::Relaxed);
+        let (order, rule) = (&self.order, &self.options.passes);
         typed!(&mut self.merge,
             merge => merge.runs.push(run, Source::new(run, id, batch, order, rule)?),
             _ended => return Err(MergeError::internal("a batch without keys")));

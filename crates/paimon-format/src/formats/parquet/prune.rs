@@ -92,7 +92,9 @@ impl LeafBounds {
             return 0..rows;
         };
         let locations = offsets.page_locations();
-        if page_index.num_pages() != locations.len() as u64 {
+        // A column without an index (its type has no order, or a page has no bounds) has no pages to ask for either.
+        let without = matches!(page_index, ColumnIndexMetaData::NONE);
+        if without || page_index.num_pages() != locations.len() as u64 {
             return 0..rows;
         }
         let wanted = |page: &usize| {

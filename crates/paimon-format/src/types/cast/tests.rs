@@ -163,6 +163,10 @@ fn what_cannot_be_cast_is_refused() {
         let to = DataField::new(0, "c", to.parse().unwrap());
         assert!(Cast::new(&from.parse().unwrap(), &to).is_err(), "{from} {to}");
     }
+    assert_eq!(
+        cast_text("STRING", "x", "CHAR(2147483647)"),
+        Err("not supported: column c: a cast from STRING to CHAR(2147483647)".into())
+    );
     let far = cast_text("TIMESTAMP(3)", "9999-12-31 00:00:00", "TIMESTAMP(9)").unwrap_err();
     assert!(far.starts_with("column c: "), "{far}");
 }
@@ -190,6 +194,17 @@ fn fields_of_a_row_are_found_by_id() {
     assert_eq!(Datum::from_array(&result, 0).unwrap(), expected);
     assert!(result.is_null(1));
     assert_eq!(cast.apply_to_datum(&value).unwrap(), expected);
+}
+
+#[test]
+fn fields_with_one_arrow_type_are_cast_too() {
+    let row = |data_type: &str| format!("ROW<a {data_type}>").parse::<DataType>().unwrap();
+    let value = Datum::Row(vec![Datum::String("abc".into())]);
+    let cast = Cast::new(&row("VARCHAR(5)"), &DataField::new(0, "r", row("VARCHAR(2)"))).unwrap();
+    assert_eq!(
+        cast.apply_to_datum(&value).unwrap(),
+        Datum::Row(vec![Datum::String("ab".into())])
+    );
 }
 
 #[test]

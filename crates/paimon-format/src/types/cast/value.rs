@@ -9,6 +9,9 @@ use crate::types::datum::temporal::{DAY_MS, is_digits, parse_date, parse_time, p
 use crate::types::datum::text::{epoch, parse_boolean};
 use crate::types::{DataType, Datum, MAX_LENGTH, TypeKind};
 
+/// The longest CHAR or BINARY that values are padded to: more than this a value would fill memory by its type alone.
+const MAX_PADDED: u32 = 1 << 20;
+
 /// Whether Java has a rule for the pair.
 pub(super) fn supported(from: &TypeKind, to: &TypeKind) -> bool {
     use TypeKind::{
@@ -17,6 +20,7 @@ pub(super) fn supported(from: &TypeKind, to: &TypeKind) -> bool {
     };
     let is_number = |kind: &TypeKind| matches!(kind, TinyInt | SmallInt | Int | BigInt | Float | Double | Decimal(..));
     match (from, to) {
+        (_, Char(length) | Binary(length)) if *length > MAX_PADDED => false,
         (from, to) if is_number(from) && is_number(to) => true,
         (Boolean, to) => is_number(to) || matches!(to, Char(_) | VarChar(_)),
         (TinyInt | SmallInt | Int | BigInt, Boolean) => true,

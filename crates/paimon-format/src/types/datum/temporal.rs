@@ -176,20 +176,24 @@ pub(crate) fn parse_timestamp(text: &str, precision: u8) -> Option<(i64, i32)> {
     if !rest.is_empty() {
         let time = rest.get(1..)?;
         let mut parts = time.split(':');
-        seconds += short_number(parts.next()?, 23)? * 3600 + short_number(parts.next()?, 59)? * 60;
+        let hour = short_number(parts.next()?, 24)?;
+        let minute = short_number(parts.next()?, 59)?;
+        let mut second = 0;
         match parts.next() {
             // Only `T` goes without seconds.
             None if rest.starts_with(' ') => return None,
             None => {}
             Some(part) => {
                 let (whole, fraction) = part.split_once('.').unwrap_or((part, ""));
-                seconds += short_number(whole, 59)?;
+                second = short_number(whole, 59)?;
                 nanos = nanoseconds(fraction, precision)?;
             }
         }
-        if parts.next().is_some() {
+        // 24:00 is the end of the day.
+        if parts.next().is_some() || (hour == 24 && (minute, second, nanos) != (0, 0, 0)) {
             return None;
         }
+        seconds += hour * 3600 + minute * 60 + second;
     }
     Some((seconds * 1000 + nanos / 1_000_000, (nanos % 1_000_000) as i32))
 }
@@ -293,6 +297,9 @@ mod tests {
             ("1970-01-01T00:01:01.5", 0, (61_000, 0)),
             ("1969-12-31 23:59:59.999999999", 9, (-1, 999_999)),
             ("2023-02-31", 0, (1_677_542_400_000, 0)),
+            ("2024-01-01 24:00:00", 3, (1_704_153_600_000, 0)),
+            ("+12024-01-01", 3, (317_273_587_200_000, 0)),
+            ("2024-01-01 1:2:3.", 3, (1_704_070_923_000, 0)),
         ] {
             assert_eq!(parse_timestamp(text, precision), Some(expected), "{text}");
         }
@@ -300,7 +307,7 @@ mod tests {
             "",
             "2024",
             "2024-01-01 10:00",
-            "2024-01-01 24:00:00",
+            "2024-01-01 24:00:01",
             "0000-01-01",
             "24-01-01",
             "2024-01-01 1:2:3.1234567890",

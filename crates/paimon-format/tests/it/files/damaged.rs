@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures::executor::block_on;
 use paimon_format::kv::{KvFiles, TableKvFiles};
 use paimon_format::meta::FileSource;
 use paimon_format::storage::{MemoryStorage, Storage};
 use paimon_format::{ErrorKind, FormatError};
 
-use super::table::{GoldenTable, env, file_meta, read, read_all};
+use super::table::{GoldenTable, block_on, env, file_meta, read, read_all};
 use super::written::bucket;
 
 const NAME: &str = "data-1.parquet";

@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int8Array, Int64Array, RecordBatch};
-use futures::executor::block_on;
 use paimon_format::kv::{FileFormat, KeyCodec, KvBatch, KvFileSettings, KvFiles, KvSchema, RowLevels, TableKvFiles};
 use paimon_format::meta::FileSource;
 use paimon_format::storage::MemoryStorage;
 use paimon_format::types::{DataField, DataType, Datum, TypeKind, array_from_datums};
 use proptest::prelude::*;
 
-use super::table::{env, read, read_all};
+use super::table::{block_on, env, read, read_all};
 use super::written::bucket;
 
 fn any_type(format: FileFormat) -> BoxedStrategy<TypeKind> {

@@ -4,13 +4,12 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Float64Array, Int8Array, Int32Array, Int64Array, RecordBatch, StringArray};
 use futures::TryStreamExt;
-use futures::executor::block_on;
 use paimon_format::kv::{FileFormat, KeyCodec, KvBatch, KvFileSettings, KvFiles, KvSchema, RowLevels, TableKvFiles};
 use paimon_format::meta::{DataFileMeta, FileSource};
 use paimon_format::storage::{MemoryStorage, Storage};
 use paimon_format::types::{DataField, DataType, Datum, TypeKind};
 
-use super::table::{env, read, read_all, records};
+use super::table::{block_on, env, read, read_all, records};
 use super::written::bucket;
 
 struct Table {

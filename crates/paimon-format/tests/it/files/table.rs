@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures::TryStreamExt;
-use futures::executor::block_on;
 use paimon_format::FormatError;
 use paimon_format::env::Env;
 use paimon_format::kv::{BatchLimit, KeyRange, KvBatch, KvFiles, KvSchema, ReadSpec, SchemaSource};
@@ -102,6 +101,11 @@ impl SchemaSource for Schemas {
         let fields = self.0.get(&schema_id).map(Arc::clone);
         fields.ok_or_else(|| FormatError::invalid(format!("no schema {schema_id}")))
     }
+}
+
+/// Runs a future and what it spawns.
+pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
 }
 
 pub(crate) fn env() -> Env {

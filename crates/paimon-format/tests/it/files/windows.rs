@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex};
 use arrow_array::{ArrayRef, BinaryArray, Int8Array, Int64Array, RecordBatch, StringArray};
 use async_trait::async_trait;
 use bytes::Bytes;
-use futures::executor::block_on;
 use futures::stream::BoxStream;
 use paimon_format::formats::parquet::decode;
 use paimon_format::kv::{
@@ -19,7 +18,7 @@ use paimon_format::meta::{DataFileMeta, FileSource};
 use paimon_format::storage::{FileStatus, MemoryStorage, Storage, StorageError, StorageWriter};
 use paimon_format::types::{DataField, DataType, Datum, TypeKind};
 
-use super::table::{env, read, read_all, records};
+use super::table::{block_on, env, read, read_all, records};
 use super::written::bucket;
 
 const ROWS: usize = 50_000;

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use apache_avro::types::Value as Avro;
-use futures::executor::block_on;
 use paimon_format::kv::{KvFileSettings, KvFiles, TableKvFiles};
 use paimon_format::meta::{BucketPaths, DataFileMeta, FileSource, PathSettings, SimpleStats, TablePaths};
 use paimon_format::options::Options;
@@ -14,7 +13,7 @@ use paimon_format::types::{DataType, TypeKind};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use rstest::rstest;
 
-use super::table::{GoldenTable, env, file_meta, read, read_all, records};
+use super::table::{GoldenTable, block_on, env, file_meta, read, read_all, records};
 
 /// What Java's manifest says about a data file.
 struct JavaFile {

@@ -95,7 +95,8 @@ impl MergeStream {
         Ok(())
     }
 
-    async fn open(&mut self, section: Section) -> Result<(), LsmError> {
+    async fn open(&mut self, mut section: Section) -> Result<(), LsmError> {
+        section.sort_by(|a, b| a.age().cmp(&b.age()));
         let mut runs: Vec<RunSource> = section.into_iter().map(RunSource::Files).collect();
         let fan_in = self.shares()?.fan_in;
         while runs.len() > fan_in {

@@ -108,6 +108,24 @@ impl Table {
 
 use RowKind::{Delete, Insert, UpdateAfter};
 
+/// The output batch under way holds batches of several sections, each merged by a plan of its own.
+#[tokio::test]
+async fn two_overlapping_sections_share_an_output_batch() {
+    let table = Table::new();
+    let sections = [0, 1].map(|key| {
+        vec![
+            table.run(0, &[&[(key, 10 + key, Insert)]]),
+            table.run(0, &[&[(key, key, Insert)]]),
+        ]
+    });
+    let job = MergeJob {
+        sections: sections.to_vec(),
+        ..MergeJob::default()
+    };
+    let merged = table.merged(job).await.unwrap();
+    assert_eq!(merged, [(0, 10, Insert), (1, 11, Insert)]);
+}
+
 #[tokio::test]
 async fn sections_come_one_after_another() {
     let table = Table::new();

@@ -1,0 +1,79 @@
+//! `paimon explain`.
+
+use clap::Args;
+use paimon::{BucketPick, TimeTravel};
+use serde_json::json;
+
+use crate::args::{PartArgs, TableArgs};
+use crate::commands::levels::draw;
+use crate::error::CliError;
+use crate::output::bytes;
+use crate::session::Session;
+
+/// Say what a compaction would pick now, and by which rule
+#[derive(Debug, Args)]
+pub(crate) struct Explain {
+    #[command(flatten)]
+    table: TableArgs,
+    #[command(flatten)]
+    part: PartArgs,
+    /// What a full compaction would pick
+    #[arg(long)]
+    full: bool,
+}
+
+impl Explain {
+    pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<(), CliError> {
+        let table = session.open(&self.table).await?;
+        let buckets = table.buckets(&TimeTravel::Latest, &self.part.selection()?).await?;
+        if buckets.is_empty() && !session.json {
+            return session.console.line("no data files: nothing to compact");
+        }
+        for bucket in &buckets {
+            let pick = table.explain(bucket, self.full)?;
+            if session.json {
+                session.console.json(&json!({
+                    "bucket": bucket.name(),
+                    "partition": bucket.partition.to_map(),
+                    "bucketId": bucket.bucket,
+                    "snapshot": bucket.snapshot,
+                    "runs": bucket.runs().len(),
+                    "pick": pick.unit.as_ref().map(|unit| json!({
+                        "reason": unit.reason,
+                        "runs": unit.runs,
+                        "files": unit.files.iter().map(|file| &file.file_name).collect::<Vec<_>>(),
+                        "bytes": pick.bytes(),
+                        "outputLevel": unit.output_level,
+                        "dropDelete": pick.drop_delete,
+                    })),
+                    "why": pick.why,
+                }))?;
+            } else {
+                session.console.print(draw(bucket)?)?;
+                session.console.line(text(&pick))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The answer in words.
+pub(super) fn text(pick: &BucketPick) -> String {
+    let Some(unit) = &pick.unit else {
+        return format!("→ nothing to do: {}\n", pick.why);
+    };
+    let runs = if unit.runs == 1 { "run" } else { "runs" };
+    let deletes = if pick.drop_delete {
+        "deletes go away"
+    } else {
+        "deletes stay"
+    };
+    format!(
+        "→ the {} newest {runs} ({} in {} files) to level {}; {deletes}\n  because {}\n",
+        unit.runs,
+        bytes(pick.bytes()),
+        unit.files.len(),
+        unit.output_level,
+        pick.why,
+    )
+}

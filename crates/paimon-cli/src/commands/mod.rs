@@ -1,0 +1,52 @@
+//! One command a file.
+
+mod compact;
+mod create;
+mod demo;
+mod explain;
+mod files;
+mod levels;
+mod read;
+mod schema;
+mod snapshots;
+mod write;
+
+use clap::Subcommand;
+
+pub(crate) use read::RowFormat;
+
+use crate::error::CliError;
+use crate::session::Session;
+
+/// What the program does.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Demo(demo::Demo),
+    Create(create::Create),
+    Write(write::Write),
+    Read(read::Read),
+    Compact(compact::Compact),
+    Levels(levels::Levels),
+    Explain(explain::Explain),
+    Snapshots(snapshots::Snapshots),
+    Files(files::Files),
+    Schema(schema::Schema),
+}
+
+impl Command {
+    /// Does it. Errors: the one paragraph that the user sees.
+    pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<(), CliError> {
+        match self {
+            Self::Demo(command) => command.run(session).await,
+            Self::Create(command) => command.run(session).await,
+            Self::Write(command) => command.run(session).await,
+            Self::Read(command) => command.run(session).await,
+            Self::Compact(command) => command.run(session).await,
+            Self::Levels(command) => command.run(session).await,
+            Self::Explain(command) => command.run(session).await,
+            Self::Snapshots(command) => command.run(session).await,
+            Self::Files(command) => command.run(session).await,
+            Self::Schema(command) => command.run(session).await,
+        }
+    }
+}

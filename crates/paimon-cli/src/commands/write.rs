@@ -1,0 +1,188 @@
+//! `paimon write`.
+
+use clap::Args;
+use paimon::{Table, TableCommit, TableWrite};
+use serde_json::json;
+
+use crate::args::TableArgs;
+use crate::error::CliError;
+use crate::input::{self, InputFormat, InputSettings};
+use crate::output::bytes;
+use crate::progress::Progress;
+use crate::session::Session;
+
+/// Write rows into a table and commit them
+#[derive(Debug, Args)]
+#[command(after_help = "Example: echo '{\"op\":\"+I\",\"id\":1}' | paimon write ./wh/shop.db/orders - --kind-field op")]
+pub(crate) struct Write {
+    #[command(flatten)]
+    table: TableArgs,
+    /// The rows; - reads standard input
+    #[arg(value_name = "FILE", default_value = "-")]
+    file: String,
+    /// The format of the rows; taken from the file's extension when not given
+    #[arg(long, value_enum)]
+    format: Option<InputFormat>,
+    /// The field of the rows that says +I, -U, +U or -D; all rows are +I without it
+    #[arg(long, value_name = "NAME")]
+    kind_field: Option<String>,
+    /// CSV: the text that stands for null
+    #[arg(long, default_value = "")]
+    null: String,
+    /// CSV: the separator
+    #[arg(long, default_value = ",")]
+    delimiter: char,
+    /// Commit after every so many rows (a batch more or less), not only at the end
+    #[arg(long, value_name = "ROWS")]
+    commit_every: Option<usize>,
+    /// Commit under this name, so that a repeated run with the same --identifier is recognised
+    #[arg(long, value_name = "NAME", requires = "identifier")]
+    commit_user: Option<String>,
+    /// The number of the first commit of this user; the next ones count up
+    #[arg(long, value_name = "N", requires = "commit_user")]
+    identifier: Option<i64>,
+}
+
+/// What was written.
+#[derive(Debug, Default)]
+struct Written {
+    rows: usize,
+    commits: usize,
+    /// The latest snapshot afterwards.
+    snapshot: Option<i64>,
+    files: usize,
+    bytes: u64,
+}
+
+impl Write {
+    pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<(), CliError> {
+        let table = session.open(&self.table).await?;
+        let format = self.format.unwrap_or_else(|| InputFormat::of_name(&self.file));
+        let settings = InputSettings {
+            fields: table.schema().fields.clone(),
+            kind_field: self.kind_field.clone(),
+            null: self.null.clone(),
+            delimiter: u8::try_from(self.delimiter).map_err(|_| {
+                CliError::usage(format!("--delimiter {:?}: expected an ASCII character", self.delimiter))
+            })?,
+        };
+        let input = input::open(&self.file, format, settings, session.console)?;
+        let progress = Progress::start(session.console.progress, "writing");
+        let written = self.write(&table, input, &progress).await;
+        progress.finish();
+        report(session, &written?)
+    }
+
+    async fn write(&self, table: &Table, input: input::Input, progress: &Progress) -> Result<Written, CliError> {
+        let mut builder = table.write_builder();
+        if let Some(user) = &self.commit_user {
+            builder = builder.commit_user(user);
+        }
+        let mut writer = builder.new_write()?;
+        let mut job = Job {
+            commit: builder.new_commit()?,
+            recovers: self.commit_user.is_some(),
+            identifier: self.identifier.unwrap_or(1),
+            written: Written::default(),
+        };
+        let result = self.write_batches(&mut writer, &mut job, input, progress).await;
+        // Everything is committed, or never will be.
+        writer.abort().await;
+        result?;
+        let mut written = job.written;
+        if written.commits > 0 {
+            written.snapshot = table.snapshot_store().latest_id().await.map_err(paimon::Error::from)?;
+        }
+        Ok(written)
+    }
+
+    async fn write_batches(
+        &self,
+        writer: &mut TableWrite,
+        job: &mut Job,
+        input: input::Input,
+        progress: &Progress,
+    ) -> Result<(), CliError> {
+        let mut since_commit = 0;
+        for batch in input {
+            let (batch, kinds) = batch?;
+            match &kinds {
+                Some(kinds) => writer.write_with_kinds(&batch, kinds).await?,
+                None => writer.write(&batch).await?,
+            }
+            job.written.rows += batch.num_rows();
+            since_commit += batch.num_rows();
+            progress.message(format!("{} rows", job.written.rows));
+            if self.commit_every.is_some_and(|rows| since_commit >= rows) {
+                job.commit(writer).await?;
+                since_commit = 0;
+            }
+        }
+        if since_commit > 0 {
+            job.commit(writer).await?;
+        }
+        Ok(())
+    }
+}
+
+/// The commits of one run.
+struct Job {
+    commit: TableCommit,
+    /// The user named the commits: an earlier run may have made some of them.
+    recovers: bool,
+    identifier: i64,
+    written: Written,
+}
+
+impl Job {
+    async fn commit(&mut self, writer: &mut TableWrite) -> Result<(), CliError> {
+        let messages = writer.prepare_commit(true).await?;
+        let files = messages.iter().flat_map(|message| &message.increment.data.new_files);
+        let (count, bytes) = files.fold((0, 0), |(count, bytes), file| {
+            (count + 1, bytes + u64::try_from(file.file_size).unwrap_or(0))
+        });
+        let identifier = self.identifier;
+        self.identifier += 1;
+        if self.recovers {
+            let committed = self
+                .commit
+                .filter_and_commit(vec![(identifier, messages.clone())])
+                .await?;
+            if committed == 0 {
+                // The earlier run's files are in the table; these are not, and never will be.
+                self.commit.abort(&messages).await?;
+                return Ok(());
+            }
+        } else {
+            self.commit.commit(identifier, messages).await?;
+        }
+        self.written.files += count;
+        self.written.bytes += bytes;
+        self.written.commits += 1;
+        Ok(())
+    }
+}
+
+fn report(session: &mut Session<'_>, written: &Written) -> Result<(), CliError> {
+    if session.json {
+        return session.console.json(&json!({
+            "rows": written.rows,
+            "commits": written.commits,
+            "snapshot": written.snapshot,
+            "files": written.files,
+            "bytes": written.bytes,
+        }));
+    }
+    match written.snapshot {
+        None if written.rows == 0 => session.console.line("nothing to do: no rows"),
+        None => session
+            .console
+            .line("nothing to do: these commits are in the table already"),
+        Some(snapshot) => session.console.line(format_args!(
+            "wrote {} rows in {} files ({}), snapshot {snapshot}",
+            written.rows,
+            written.files,
+            bytes(written.bytes),
+        )),
+    }
+}

@@ -1,0 +1,128 @@
+//! Rows to write: from JSON lines, CSV or Parquet.
+
+mod csv;
+mod json_lines;
+mod parquet;
+
+use std::io::BufReader;
+use std::path::Path;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Int8Array, RecordBatch};
+use arrow_cast::cast;
+use arrow_schema::DataType;
+use clap::ValueEnum;
+use paimon::format::types::{DataField, RowKind};
+
+use crate::error::CliError;
+use crate::output::Console;
+
+pub(crate) use json_lines::JsonLines;
+
+/// Rows of a batch: 8 K keep a batch of wide rows within a few megabytes.
+const BATCH_ROWS: usize = 8192;
+
+/// What an input is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum InputFormat {
+    /// One JSON object a line, or an array `[kind, value, …]`
+    Json,
+    /// Comma-separated values with a header line
+    Csv,
+    /// Apache Parquet
+    Parquet,
+}
+
+impl InputFormat {
+    /// By the extension of a name; JSON without a known one.
+    pub(crate) fn of_name(name: &str) -> Self {
+        match Path::new(name).extension().and_then(|extension| extension.to_str()) {
+            Some("csv") => Self::Csv,
+            Some("parquet" | "pq") => Self::Parquet,
+            _ => Self::Json,
+        }
+    }
+}
+
+/// How rows are read.
+#[derive(Clone, Debug)]
+pub(crate) struct InputSettings {
+    /// The table's columns.
+    pub(crate) fields: Vec<DataField>,
+    /// The input's column that holds `+I`, `-U`, `+U` or `-D`.
+    pub(crate) kind_field: Option<String>,
+    /// CSV: the text that stands for null.
+    pub(crate) null: String,
+    /// CSV: the separator.
+    pub(crate) delimiter: u8,
+}
+
+/// Rows with their kinds; `None`: the table decides (all +I, or its `rowkind.field`).
+pub(crate) type InputBatch = (RecordBatch, Option<Int8Array>);
+
+/// The batches of an input.
+pub(crate) type Input = Box<dyn Iterator<Item = Result<InputBatch, CliError>> + Send>;
+
+/// Opens a file, or the console's input for `-`.
+///
+/// Errors: `File` when it cannot be read. Rows that do not fit come as errors of the batches.
+pub(crate) fn open(
+    name: &str,
+    format: InputFormat,
+    settings: InputSettings,
+    console: &mut Console,
+) -> Result<Input, CliError> {
+    let (label, reader): (String, Box<dyn std::io::Read + Send>) = if name == "-" {
+        let input = std::mem::replace(&mut console.input, Box::new(std::io::empty()));
+        ("standard input".to_owned(), input)
+    } else {
+        let file = std::fs::File::open(name).map_err(|error| CliError::file(name, error))?;
+        (name.to_owned(), Box::new(file))
+    };
+    Ok(match format {
+        InputFormat::Json => Box::new(JsonLines::new(label, BufReader::new(reader), settings)),
+        InputFormat::Csv => csv::open(label, reader, settings)?,
+        InputFormat::Parquet => parquet::open(label, reader, settings)?,
+    })
+}
+
+/// Takes the kind column out of a batch, unless it is a column of the table too.
+fn take_kinds(
+    label: &str,
+    first_line: usize,
+    mut batch: RecordBatch,
+    settings: &InputSettings,
+) -> Result<InputBatch, CliError> {
+    let Some(name) = &settings.kind_field else {
+        return Ok((batch, None));
+    };
+    let Ok(position) = batch.schema_ref().index_of(name) else {
+        return Err(CliError::usage(format!(
+            "{label}: there is no column {name} (--kind-field)"
+        )));
+    };
+    let texts = cast(batch.column(position), &DataType::Utf8)?;
+    let mut kinds = Vec::with_capacity(texts.len());
+    for (row, text) in texts.as_string::<i32>().iter().enumerate() {
+        kinds.push(kind(text).map_err(|message| CliError::Input {
+            input: label.to_owned(),
+            line: first_line + row,
+            message: format!("column {name}: {message}"),
+        })?);
+    }
+    if !settings.fields.iter().any(|field| field.name == *name) {
+        batch.remove_column(position);
+    }
+    Ok((batch, Some(Int8Array::from(kinds))))
+}
+
+/// The byte of a kind's text.
+fn kind(text: Option<&str>) -> Result<i8, String> {
+    match text.and_then(RowKind::from_short_string) {
+        Some(kind) => Ok(kind as i8),
+        None => Err(format!(
+            "expected +I, -U, +U or -D, found {}",
+            text.map_or_else(|| "null".to_owned(), |text| format!("{text:?}"))
+        )),
+    }
+}

@@ -1,0 +1,11 @@
+//! What a command prints: tables for people, JSON for machines.
+
+mod amount;
+mod console;
+mod grid;
+mod rows;
+
+pub(crate) use amount::{bytes, duration_ms, time_ms};
+pub use console::Console;
+pub(crate) use grid::Grid;
+pub(crate) use rows::Rows;

@@ -1,0 +1,104 @@
+//! Every command on a small table, for people and for machines.
+
+use insta::assert_snapshot;
+
+use crate::support::Shell;
+
+/// Six commits: enough for a pick.
+async fn shop() -> Shell {
+    let shell = Shell::new();
+    shell.create().await;
+    for commit in 0..6 {
+        let line = |op: &str, id: i32, city: &str| {
+            format!("{{\"op\":\"{op}\",\"id\":{id},\"city\":\"{city}\",\"amount\":\"{commit}.50\"}}\n")
+        };
+        shell
+            .write(&format!("{}{}", line("+I", commit, "Wien"), line("+U", 100, "Praha")))
+            .await;
+    }
+    shell
+}
+
+#[tokio::test]
+async fn a_table_is_shown_from_all_sides() {
+    let shell = shop().await;
+    assert_snapshot!("schema", shell.ok(&["schema", "@t"]).await);
+    assert_snapshot!("snapshots", shell.ok(&["snapshots", "@t", "--limit", "3"]).await);
+    assert_snapshot!("files", shell.ok(&["files", "@t", "--snapshot", "2"]).await);
+    assert_snapshot!("levels", shell.ok(&["levels", "@t"]).await);
+    assert_snapshot!("explain", shell.ok(&["explain", "@t"]).await);
+    assert_snapshot!("explain_full", shell.ok(&["explain", "@t", "--full"]).await);
+}
+
+#[tokio::test]
+async fn machines_get_json() {
+    let shell = shop().await;
+    let mut all = String::new();
+    for command in [
+        ["schema", "@t"].as_slice(),
+        &["snapshots", "@t", "--limit", "1"],
+        &["files", "@t", "--snapshot", "1"],
+        &["levels", "@t"],
+        &["explain", "@t"],
+        &["compact", "@t", "--full", "--dry-run"],
+        &["compact", "@t", "--full"],
+        &["compact", "@t"],
+        &["read", "@t", "--limit", "1"],
+    ] {
+        let out = shell.ok(&[command, &["--json"]].concat()).await;
+        for line in out.lines() {
+            serde_json::from_str::<serde_json::Value>(line).unwrap();
+        }
+        all.push_str(&format!("$ paimon {}\n{out}", command.join(" ")));
+    }
+    assert_snapshot!(all);
+}
+
+#[tokio::test]
+async fn compaction_tells_what_it_did() {
+    let shell = shop().await;
+    assert_snapshot!("dry_run", shell.ok(&["compact", "@t", "--dry-run"]).await);
+    assert_snapshot!("one_pick", shell.ok(&["compact", "@t"]).await);
+    assert_snapshot!("nothing_due", shell.ok(&["compact", "@t"]).await);
+    shell.write("{\"op\":\"-D\",\"id\":0}\n").await;
+    assert_snapshot!(
+        "full",
+        shell
+            .ok(&["compact", "@t", "--full", "--jobs", "2", "--memory", "64mb"])
+            .await
+    );
+    assert_snapshot!("already_full", shell.ok(&["compact", "@t", "--full"]).await);
+    assert_snapshot!("explain_already_full", shell.ok(&["explain", "@t", "--full"]).await);
+}
+
+#[tokio::test]
+async fn rows_are_printed_as_wanted() {
+    let shell = shop().await;
+    assert_snapshot!("rows_table", shell.ok(&["read", "@t"]).await);
+    assert_snapshot!(
+        "rows_csv",
+        shell
+            .ok(&[
+                "read",
+                "@t",
+                "--output",
+                "csv",
+                "--columns",
+                "city,id",
+                "--where",
+                "id < 2 OR id = 100"
+            ])
+            .await
+    );
+    assert_snapshot!(
+        "rows_json",
+        shell.ok(&["read", "@t", "--output", "json", "--snapshot", "1"]).await
+    );
+    assert_snapshot!("no_rows", shell.ok(&["read", "@t", "--where", "city LIKE 'B%'"]).await);
+}
+
+#[tokio::test]
+async fn the_demo_runs_on_an_empty_machine() {
+    let shell = Shell::new();
+    assert_snapshot!(shell.ok(&["demo", "@demo"]).await);
+}

@@ -1,0 +1,144 @@
+//! What `write` reads.
+
+use crate::support::Shell;
+
+#[tokio::test]
+async fn csv_has_a_header_and_a_text_for_null() {
+    let shell = Shell::new();
+    shell.create().await;
+    let csv = "city;op;id;amount\n\"a;b\";+I;1;2.50\n-;+I;2;-\nx;-D;1;\n";
+    std::fs::write(shell.dir.path().join("in.csv"), csv).unwrap();
+    let args = [
+        "write",
+        "@t",
+        "@in.csv",
+        "--kind-field",
+        "op",
+        "--delimiter",
+        ";",
+        "--null",
+        "-",
+    ];
+    let ran = shell.run(&args).await;
+    assert_eq!(
+        ran.err,
+        "error: DIR/in.csv, line 4: column amount: \"\" is no value of DECIMAL(10, 2)\n"
+    );
+    std::fs::write(shell.dir.path().join("in.csv"), csv.replace("x;-D;1;", "x;-D;1;-")).unwrap();
+    shell.ok(&args).await;
+    assert_eq!(
+        shell.ok(&["read", "@t", "--output", "csv"]).await,
+        "id,city,amount\n2,,\n"
+    );
+}
+
+#[tokio::test]
+async fn parquet_goes_in_as_it_is() {
+    use std::sync::Arc;
+
+    use arrow_array::{ArrayRef, Decimal128Array, Int32Array, RecordBatch, StringArray};
+
+    let shell = Shell::new();
+    shell.create().await;
+    let columns: [(&str, ArrayRef); 3] = [
+        ("id", Arc::new(Int32Array::from(vec![1, 2]))),
+        ("city", Arc::new(StringArray::from(vec!["Brno", "Graz"]))),
+        (
+            "amount",
+            Arc::new(
+                Decimal128Array::from(vec![150, 2500])
+                    .with_precision_and_scale(5, 2)
+                    .unwrap(),
+            ),
+        ),
+    ];
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let file = std::fs::File::create(shell.dir.path().join("in.parquet")).unwrap();
+    let mut writer = parquet::arrow::ArrowWriter::try_new(file, batch.schema(), None).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    shell.ok(&["write", "@t", "@in.parquet"]).await;
+    assert_eq!(
+        shell.ok(&["read", "@t", "--output", "csv"]).await,
+        "id,city,amount\n1,Brno,1.50\n2,Graz,25.00\n"
+    );
+}
+
+#[tokio::test]
+async fn json_rows_are_objects_or_arrays_and_commits_can_be_named() {
+    let shell = Shell::new();
+    shell.create().await;
+    let lines = "[\"+I\", 1, \"a\", \"1.00\"]\n\n{\"id\": 2, \"city\": null, \"amount\": 3}\n[\"-D\", 1, null, null]\n";
+    let args = ["write", "@t", "--commit-user", "loader", "--identifier", "7"];
+    assert!(
+        shell
+            .run_with_input(&args, lines)
+            .await
+            .out
+            .starts_with("wrote 3 rows in 1 files (")
+    );
+    let again = shell.run_with_input(&args, lines).await;
+    assert_eq!(
+        (again.code, again.out.as_str()),
+        (0, "nothing to do: these commits are in the table already\n")
+    );
+    assert_eq!(
+        shell.ok(&["read", "@t", "--output", "csv"]).await,
+        "id,city,amount\n2,,3.00\n"
+    );
+    assert_eq!(
+        shell.run_with_input(&["write", "@t"], "").await.out,
+        "nothing to do: no rows\n"
+    );
+}
+
+#[tokio::test]
+async fn every_type_goes_in_and_comes_out_as_it_was() {
+    let shell = Shell::new();
+    let columns = [
+        ("id", "INT", "1"),
+        ("b", "BOOLEAN", "true"),
+        ("i8", "TINYINT", "-8"),
+        ("i16", "SMALLINT", "-16"),
+        ("i64", "BIGINT", "9223372036854775807"),
+        ("f", "FLOAT", "0.1"),
+        ("d", "DOUBLE", "\"NaN\""),
+        ("c", "CHAR(3)", "\"ab\""),
+        ("s", "STRING", "\"žluť\\n馬\""),
+        ("bin", "BYTES", "\"00ff\""),
+        ("dec", "DECIMAL(38, 10)", "\"1234567890123456789012345678.0123456789\""),
+        ("dt", "DATE", "\"1969-12-31\""),
+        ("tm", "TIME(3)", "\"23:59:59.999\""),
+        ("t0", "TIMESTAMP(0)", "\"2024-02-29 10:30:00\""),
+        ("t6", "TIMESTAMP(6)", "\"2024-02-29 10:30:00.000001\""),
+        ("t9", "TIMESTAMP(9)", "\"2024-02-29 10:30:00.000000001\""),
+        (
+            "tz",
+            "TIMESTAMP(3) WITH LOCAL TIME ZONE",
+            "\"2024-02-29 10:30:00.120Z\"",
+        ),
+        ("arr", "ARRAY<INT>", "[1,null,3]"),
+        ("map", "MAP<STRING, INT>", "[[\"a\",1],[\"b\",null]]"),
+        ("row", "ROW<x INT, y STRING>", "[1,\"z\"]"),
+        ("none", "STRING", "null"),
+    ];
+    let mut args = vec!["create".to_owned(), "@t".to_owned()];
+    for (name, data_type, _) in columns {
+        args.extend(["--column".to_owned(), format!("{name} {data_type}")]);
+    }
+    args.extend(["--primary-key", "id", "-D", "bucket=1"].map(str::to_owned));
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    shell.ok(&args).await;
+    let fields: Vec<String> = columns
+        .iter()
+        .map(|(name, _, value)| format!("\"{name}\":{value}"))
+        .collect();
+    let line = format!("{{{}}}\n", fields.join(","));
+    let ran = shell.run_with_input(&["write", "@t"], &line).await;
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    let read: serde_json::Value = serde_json::from_str(&shell.ok(&["read", "@t", "--json"]).await).unwrap();
+    assert_eq!(read, serde_json::from_str::<serde_json::Value>(&line).unwrap());
+    shell.ok(&["compact", "@t", "--full"]).await;
+    let read: serde_json::Value = serde_json::from_str(&shell.ok(&["read", "@t", "--json"]).await).unwrap();
+    assert_eq!(read, serde_json::from_str::<serde_json::Value>(&line).unwrap());
+}

@@ -1,0 +1,110 @@
+//! Runs commands in a folder, with a clock and names that are the same in every run.
+
+use std::ffi::OsString;
+use std::io::{Cursor, Write};
+use std::sync::{Arc, Mutex};
+
+use paimon::Registry;
+use paimon::format::env::Env;
+use paimon_cli::{Console, execute};
+use tempfile::TempDir;
+
+/// A folder to run commands in.
+pub(crate) struct Shell {
+    pub(crate) dir: TempDir,
+    env: Env,
+}
+
+/// What a command printed.
+pub(crate) struct Ran {
+    pub(crate) code: u8,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+#[derive(Clone, Default)]
+struct Shared(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Shell {
+    pub(crate) fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let env = Env::fixed(dir.path());
+        Self { dir, env }
+    }
+
+    /// Runs `paimon ARGS`; `@t` stands for the table `t` in the folder.
+    pub(crate) async fn run(&self, args: &[&str]) -> Ran {
+        self.run_with_input(args, "").await
+    }
+
+    pub(crate) async fn run_with_input(&self, args: &[&str], input: &str) -> Ran {
+        let root = self.dir.path().to_str().unwrap();
+        let args =
+            std::iter::once("paimon".to_owned()).chain(args.iter().map(|arg| arg.replace('@', &format!("{root}/"))));
+        let (out, err) = (Shared::default(), Shared::default());
+        let mut console = Console {
+            input: Box::new(Cursor::new(input.as_bytes().to_vec())),
+            out: Box::new(out.clone()),
+            err: Box::new(err.clone()),
+            progress: false,
+        };
+        let code = execute(
+            Registry::default(),
+            args.map(OsString::from),
+            self.env.clone(),
+            &mut console,
+        )
+        .await;
+        let text = |shared: &Shared| {
+            String::from_utf8(shared.0.lock().unwrap().clone())
+                .unwrap()
+                .replace(root, "DIR")
+        };
+        Ran {
+            code,
+            out: text(&out),
+            err: text(&err),
+        }
+    }
+
+    /// The output of a command that must succeed.
+    pub(crate) async fn ok(&self, args: &[&str]) -> String {
+        let ran = self.run(args).await;
+        assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{args:?}\n{}", ran.out);
+        ran.out
+    }
+
+    /// The table `t`: `id BIGINT, city STRING, amount DECIMAL(10, 2)`, write-only, one bucket.
+    pub(crate) async fn create(&self) {
+        let columns = [
+            "--column",
+            "id BIGINT",
+            "--column",
+            "city STRING",
+            "--column",
+            "amount DECIMAL(10, 2)",
+        ];
+        let options = ["--primary-key", "id", "-D", "bucket=1", "-D", "write-only=true"];
+        self.ok(&[&["create", "@t"], columns.as_slice(), &options].concat())
+            .await;
+    }
+
+    /// Writes JSON lines.
+    pub(crate) async fn write(&self, lines: &str) {
+        let ran = self
+            .run_with_input(&["write", "@t", "-", "--kind-field", "op"], lines)
+            .await;
+        assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    }
+}

@@ -1,0 +1,166 @@
+//! One bucket's files, tree and merge, put together from the table's options.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use paimon_format::FormatError;
+use paimon_format::env::{Budget, Env};
+use paimon_format::kv::{KvFileSettings, KvFiles, KvSchema, PartitionValue, SchemaSource, TableKvFiles};
+use paimon_format::meta::DataFileMeta;
+use paimon_format::row::BinaryRow;
+use paimon_format::types::DataField;
+use paimon_lsm::compact::{MergeTreeCompactManager, MergeTreeCompactRewriter, RecordLevelExpire};
+use paimon_lsm::levels::{KeyOrder, Section};
+use paimon_lsm::pick::PickRule;
+use paimon_lsm::read::MergeRead;
+use paimon_lsm::write::{MergeTreeWriter, WriteSettings, last_full_ms};
+use paimon_manifest::schema::SchemaStore;
+use paimon_merge::engine::MergeEngine;
+
+use crate::error::Result;
+use crate::levels::BucketLevels;
+use crate::table::Table;
+
+/// What all buckets of one use of a table share.
+#[derive(Clone, Debug)]
+pub(crate) struct BucketStores {
+    table: Table,
+    schema: Arc<KvSchema>,
+    keys: KeyOrder,
+    engine: Arc<dyn MergeEngine>,
+    settings: WriteSettings,
+    expire: Option<RecordLevelExpire>,
+    files: Arc<KvFileSettings>,
+    schemas: Arc<dyn SchemaSource>,
+}
+
+impl BucketStores {
+    /// Errors: `Unsupported`, `Invalid`, naming the option or column.
+    pub(crate) fn new(table: &Table) -> Result<Self> {
+        let schema = Arc::new(table.schema().kv_schema()?);
+        let options = table.options();
+        Ok(Self {
+            keys: KeyOrder::new(&schema)?,
+            engine: table.merge_engine()?,
+            settings: WriteSettings::from_options(options, false)?,
+            expire: RecordLevelExpire::from_options(options, &schema)?,
+            files: Arc::new(KvFileSettings::from_options(options)?),
+            schemas: Arc::new(StoredSchemas(table.schemas().clone())),
+            schema,
+            table: table.clone(),
+        })
+    }
+
+    /// Follows another version of the reference's picker.
+    pub(crate) fn with_pick_rule(mut self, rule: PickRule) -> Self {
+        self.settings.compact.strategy.universal.rule = rule;
+        self
+    }
+
+    /// How buckets are written and compacted.
+    pub(crate) fn settings(&self) -> &WriteSettings {
+        &self.settings
+    }
+
+    /// Files in sections that do not overlap.
+    pub(crate) fn sections(&self, files: &[Arc<DataFileMeta>]) -> Result<Vec<Section>> {
+        Ok(self.keys.sections(files)?)
+    }
+
+    /// A writer that goes on where the bucket's files end.
+    pub(crate) fn writer(
+        &self,
+        partition: &BinaryRow,
+        bucket: i32,
+        files: Vec<Arc<DataFileMeta>>,
+        buffers: Budget,
+    ) -> Result<MergeTreeWriter> {
+        let builder = MergeTreeWriter::builder(Arc::clone(&self.schema), self.kv_files(partition, bucket)?)
+            .engine(Arc::clone(&self.engine))
+            .settings(self.settings.clone())
+            .env(self.env())
+            .buffer_budget(buffers)
+            .restore(files);
+        let builder = match &self.expire {
+            Some(expire) => builder.expire(expire.clone()),
+            None => builder,
+        };
+        Ok(builder.build()?)
+    }
+
+    /// What compacts a bucket.
+    pub(crate) fn compactor(&self, bucket: &BucketLevels) -> Result<MergeTreeCompactManager> {
+        let rewriter = MergeTreeCompactRewriter::new(
+            self.env(),
+            self.kv_files(bucket.partition.row(), bucket.bucket)?,
+            Arc::clone(&self.schema),
+            Arc::clone(&self.engine),
+            &self.settings.compact,
+            self.expire.clone(),
+        )?;
+        let settings = self.settings.compact.clone();
+        let last_full_ms = last_full_ms(&bucket.levels().all_files(), settings.num_levels - 1, &self.env());
+        Ok(MergeTreeCompactManager::new(
+            bucket.levels().clone(),
+            settings.strategy.strategy(last_full_ms),
+            settings,
+            Arc::new(rewriter),
+            self.env(),
+        ))
+    }
+
+    /// A merged or raw read of a bucket's files.
+    pub(crate) fn merge_read(&self, partition: &BinaryRow, bucket: i32) -> Result<MergeRead> {
+        let files = self.kv_files(partition, bucket)?;
+        Ok(MergeRead::new(
+            self.env(),
+            files,
+            Arc::clone(&self.schema),
+            Arc::clone(&self.engine),
+        ))
+    }
+
+    fn env(&self) -> Env {
+        self.table.context().env().clone()
+    }
+
+    /// The files of a bucket: one value a writer, as new files are named by it.
+    pub(crate) fn kv_files(&self, partition: &BinaryRow, bucket: i32) -> Result<Arc<dyn KvFiles>> {
+        let table = &self.table;
+        let fields = table.partition_fields();
+        let mut values = Vec::with_capacity(fields.len());
+        for (position, field) in fields.iter().enumerate() {
+            values.push(PartitionValue {
+                field_id: field.id,
+                value: partition.get(position, &field.data_type)?,
+            });
+        }
+        let files = TableKvFiles::builder(
+            Arc::clone(table.storage()),
+            table.context().env().clone(),
+            Arc::clone(&self.schema),
+            table.paths().bucket(partition, bucket)?,
+        );
+        let files = files
+            .settings(Arc::clone(&self.files))
+            .partition(values)
+            .schemas(Arc::clone(&self.schemas))
+            .external(Arc::clone(table.context().storages()));
+        Ok(Arc::new(files.build()))
+    }
+}
+
+/// The columns of the versions in a table's schema folder.
+#[derive(Debug)]
+struct StoredSchemas(SchemaStore);
+
+#[async_trait]
+impl SchemaSource for StoredSchemas {
+    async fn fields(&self, schema_id: i64) -> Result<Arc<[DataField]>, FormatError> {
+        let schema = self.0.get(schema_id).await.map_err(|error| match error {
+            paimon_manifest::ManifestError::Format(error) => error,
+            error => FormatError::corrupt(format!("schema/schema-{schema_id}"), error),
+        })?;
+        Ok(schema.fields.as_slice().into())
+    }
+}

@@ -1,0 +1,209 @@
+//! What a bucket looks like, and what would be compacted in it: for people, and for jobs that decide about compactions elsewhere.
+
+use std::sync::Arc;
+
+use paimon_format::meta::DataFileMeta;
+use paimon_format::row::BinaryRow;
+use paimon_format::types::DataType;
+use paimon_lsm::compact::{CompactSettings, drop_delete};
+use paimon_lsm::levels::{KeyOrder, LevelSortedRun, Levels};
+use paimon_lsm::pick::{CompactUnit, PickReason};
+use paimon_manifest::scan::ScanFilter;
+use paimon_manifest::snapshot::TimeTravel;
+
+use crate::bucket::BucketStores;
+use crate::error::{Error, Result};
+use crate::partition::{Partition, Selection};
+use crate::table::Table;
+
+/// The sorted runs of one bucket in one snapshot.
+#[derive(Debug)]
+pub struct BucketLevels {
+    /// The partition.
+    pub partition: Partition,
+    /// The bucket.
+    pub bucket: i32,
+    /// How many buckets the partition has.
+    pub total_buckets: i32,
+    /// The snapshot.
+    pub snapshot: i64,
+    levels: Levels,
+    runs: Vec<LevelSortedRun>,
+    key_types: Arc<[DataType]>,
+    name: String,
+}
+
+impl BucketLevels {
+    /// All runs, newest to oldest.
+    pub fn runs(&self) -> &[LevelSortedRun] {
+        &self.runs
+    }
+
+    /// The tree.
+    pub fn levels(&self) -> &Levels {
+        &self.levels
+    }
+
+    /// The bucket's directory, relative to the table: `dt=2024-01-01/bucket-0`.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// A key bound of one of its files as text; the columns of a composite key stand between parentheses.
+    ///
+    /// Errors: `Corrupt` when the row is no key of the table.
+    pub fn key_text(&self, key: &BinaryRow) -> Result<String> {
+        let values = key.to_datums(&self.key_types)?;
+        let texts = values
+            .iter()
+            .zip(self.key_types.iter())
+            .map(|(value, data_type)| value.to_text(data_type));
+        let texts: Vec<String> = texts.collect();
+        Ok(match texts.as_slice() {
+            [one] => one.clone(),
+            several => format!("({})", several.join(", ")),
+        })
+    }
+}
+
+/// What would be compacted in a bucket now.
+#[derive(Debug)]
+pub struct BucketPick {
+    /// The files and where they would go; `None`: nothing to do.
+    pub unit: Option<CompactUnit>,
+    /// Whether deletes would go away: nothing older than the unit can hold their keys.
+    pub drop_delete: bool,
+    /// The rule and the numbers that made it so, in words.
+    pub why: String,
+}
+
+impl BucketPick {
+    /// Bytes that would be read.
+    pub fn bytes(&self) -> u64 {
+        let files = self.unit.iter().flat_map(|unit| &unit.files);
+        files.map(|file| file_bytes(file)).sum()
+    }
+}
+
+impl Table {
+    /// The sorted runs of each selected bucket that has files, in the snapshot that `travel` names. Empty for a table without
+    /// snapshots.
+    ///
+    /// Errors: `NotFound`; `Corrupt` when files of a level above 0 share keys; `Invalid` naming an option or a partition column.
+    pub async fn buckets(&self, travel: &TimeTravel, selection: &Selection) -> Result<Vec<BucketLevels>> {
+        let fields = self.partition_fields();
+        let selection = selection.resolve(&fields, &self.default_partition_name())?;
+        let Some(snapshot) = self.snapshot_store().travel(travel).await? else {
+            return Ok(Vec::new());
+        };
+        let num_levels = CompactSettings::from_options(self.options(), false)?.num_levels;
+        let keys = KeyOrder::new(&self.schema().kv_schema()?)?;
+        let key_types: Arc<[DataType]> = self.key_types()?.into();
+        let mut buckets = Vec::new();
+        for files in self.files(&snapshot, ScanFilter::all()).await? {
+            let partition = Partition::new(files.partition.clone(), &fields)?;
+            if selection.contains(&partition, files.bucket) {
+                let name = self
+                    .paths()
+                    .bucket(&files.partition, files.bucket)?
+                    .directory()
+                    .to_owned();
+                let levels = Levels::restore(keys.clone(), files.files, num_levels);
+                let levels = levels.map_err(|error| Error::from(error).in_bucket(&name))?;
+                buckets.push(BucketLevels {
+                    partition,
+                    bucket: files.bucket,
+                    total_buckets: files.total_buckets,
+                    snapshot: snapshot.id,
+                    runs: levels.level_sorted_runs(),
+                    levels,
+                    key_types: Arc::clone(&key_types),
+                    name,
+                });
+            }
+        }
+        Ok(buckets)
+    }
+
+    /// What a compaction of the bucket would do now: what the strategy picks, or a full compaction.
+    ///
+    /// Errors: `Invalid` naming an option.
+    pub fn explain(&self, bucket: &BucketLevels, full: bool) -> Result<BucketPick> {
+        let stores = BucketStores::new(self)?;
+        let settings = &stores.settings().compact;
+        let unit = stores.compactor(bucket)?.pick(full);
+        let why = match &unit {
+            Some(unit) => why(unit, bucket.runs(), settings),
+            None => why_not(bucket.runs(), full, settings, bucket.levels.max_level()),
+        };
+        let drop_delete = unit.as_ref().is_some_and(|unit| {
+            let highest = bucket.levels.non_empty_highest_level();
+            drop_delete(unit.output_level, highest, false, settings.force_keep_delete)
+        });
+        Ok(BucketPick { unit, drop_delete, why })
+    }
+}
+
+fn why(unit: &CompactUnit, runs: &[LevelSortedRun], settings: &CompactSettings) -> String {
+    let universal = &settings.strategy.universal;
+    let early = universal.early_full.as_ref();
+    let sum = |runs: &[LevelSortedRun]| runs.iter().map(|run| run.run.total_size()).sum::<u64>();
+    match unit.reason {
+        PickReason::EarlyFullInterval => format!(
+            "no full compaction within compaction.optimization-interval = {} ms",
+            early.and_then(|early| early.interval_ms).unwrap_or_default()
+        ),
+        PickReason::EarlyFullTotalSize => format!(
+            "all runs together, {} bytes, are below compaction.total-size-threshold = {} bytes",
+            sum(runs),
+            early.and_then(|early| early.total_size_bytes).unwrap_or_default()
+        ),
+        PickReason::EarlyFullIncrementalSize => format!(
+            "the runs above the oldest level are over compaction.incremental-size-threshold = {} bytes",
+            early.and_then(|early| early.incremental_size_bytes).unwrap_or_default()
+        ),
+        PickReason::SizeAmplification => {
+            let (oldest, newer) = runs
+                .split_last()
+                .map_or((0, 0), |(oldest, newer)| (oldest.run.total_size(), sum(newer)));
+            format!(
+                "the newer runs, {newer} bytes, are over compaction.max-size-amplification-percent = {} % of the oldest, {oldest} bytes",
+                universal.max_size_amplification_percent
+            )
+        }
+        PickReason::SizeRatio => format!(
+            "each of them is at most compaction.size-ratio = {} % larger than all newer ones together, or joins as a run of level 0 or 1",
+            universal.size_ratio_percent
+        ),
+        PickReason::NumberOfRuns => format!(
+            "{} sorted runs are over num-sorted-run.compaction-trigger = {}",
+            runs.len(),
+            universal.compaction_trigger
+        ),
+        PickReason::ForceUpLevel0 => "level 0 must not stay behind (compaction.force-up-level-0)".to_owned(),
+        PickReason::Full => "a full compaction is asked for".to_owned(),
+        _ => format!("{:?}", unit.reason),
+    }
+}
+
+fn why_not(runs: &[LevelSortedRun], full: bool, settings: &CompactSettings, max_level: i32) -> String {
+    let trigger = settings.strategy.universal.compaction_trigger;
+    let counted = if runs.len() == 1 {
+        "1 sorted run is".to_owned()
+    } else {
+        format!("{} sorted runs are", runs.len())
+    };
+    if full {
+        format!("all rows are in one sorted run at the top level, {max_level}")
+    } else if runs.len() < trigger {
+        format!("{counted} fewer than num-sorted-run.compaction-trigger = {trigger}")
+    } else {
+        format!(
+            "{counted} not over num-sorted-run.compaction-trigger = {trigger}, and no newer run is large enough beside the next older one"
+        )
+    }
+}
+
+pub(crate) fn file_bytes(file: &DataFileMeta) -> u64 {
+    u64::try_from(file.file_size).unwrap_or(0)
+}

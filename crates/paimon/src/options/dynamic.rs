@@ -1,0 +1,83 @@
+//! Options that one use of a table sets on top of those in its schema.
+
+use paimon_format::options::Options;
+
+use crate::error::{Error, Result};
+
+/// Keys of storage settings begin with one of these.
+const STORAGE_PREFIXES: [&str; 4] = ["s3.", "s3a.", "fs.", "hadoop."];
+
+/// What files and rows already depend on: a use of the table cannot change it.
+///
+/// Source: `org.apache.paimon.CoreOptions#IMMUTABLE_OPTIONS`.
+const IMMUTABLE: [&str; 20] = [
+    "aggregation.remove-record-on-delete",
+    "bucket",
+    "bucket-function.type",
+    "bucket-key",
+    "data-evolution.enabled",
+    "data-file.path-directory",
+    "dynamic-bucket.initial-buckets",
+    "force-lookup",
+    "index-file-in-data-file-dir",
+    "merge-engine",
+    "partial-update.remove-record-on-delete",
+    "partial-update.remove-record-on-sequence-group",
+    "partition",
+    "path",
+    "pk-clustering-override",
+    "primary-key",
+    "row-tracking.enabled",
+    "rowkind.field",
+    "sequence.snapshot-ordering",
+    "type",
+];
+
+/// Options without the settings of storages (`s3.…`, `fs.…`): what belongs to a table.
+pub fn table_options(options: &Options) -> Options {
+    options
+        .iter()
+        .filter(|(key, _)| !STORAGE_PREFIXES.iter().any(|prefix| key.starts_with(prefix)))
+        .collect()
+}
+
+/// The schema's options with those of this use; storage settings are left out.
+///
+/// Errors: `Invalid` naming an option that cannot differ from the schema's.
+pub(crate) fn with_dynamic_options(stored: &Options, dynamic: &Options) -> Result<Options> {
+    let mut options = stored.clone();
+    for (key, value) in table_options(dynamic).iter() {
+        if IMMUTABLE.contains(&key) && stored.get(key) != Some(value) {
+            return Err(Error::invalid(format!(
+                "option '{key}' = '{value}': it cannot be set for one use of a table, which was made with {}",
+                stored
+                    .get(key)
+                    .map_or_else(|| "its default".to_owned(), |stored| format!("'{stored}'"))
+            )));
+        }
+        options.set(key, value);
+    }
+    Ok(options)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_use_sets_its_own_options_but_not_what_files_depend_on() {
+        let stored: Options = [("bucket", "2"), ("write-only", "true")].into_iter().collect();
+        let dynamic: Options = [("write-only", "false"), ("s3.endpoint", "x"), ("bucket", "2")]
+            .into_iter()
+            .collect();
+        let options = with_dynamic_options(&stored, &dynamic).unwrap();
+        let expected: Options = [("bucket", "2"), ("write-only", "false")].into_iter().collect();
+        assert_eq!(options, expected);
+
+        let dynamic: Options = [("bucket", "3")].into_iter().collect();
+        assert_eq!(
+            with_dynamic_options(&stored, &dynamic).unwrap_err().to_string(),
+            "option 'bucket' = '3': it cannot be set for one use of a table, which was made with '2'"
+        );
+    }
+}

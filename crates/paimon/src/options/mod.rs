@@ -1,0 +1,15 @@
+//! A table's options as settings of the layers below, one file a concern.
+//!
+//! Paths, file formats and statistics take their settings from options by themselves (`from_options` of the lower crates); what is
+//! here belongs to the facade or to crates that know no options.
+
+mod buckets;
+mod dynamic;
+mod travel;
+mod writing;
+
+pub use buckets::BucketMode;
+pub use dynamic::table_options;
+pub(crate) use dynamic::with_dynamic_options;
+pub(crate) use travel::time_travel;
+pub use writing::RowSettings;

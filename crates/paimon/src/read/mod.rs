@@ -1,0 +1,11 @@
+//! Reading: a plan of splits, then streams of batches.
+
+mod builder;
+mod plan;
+mod split;
+mod stream;
+
+pub use builder::ReadBuilder;
+pub use plan::{Plan, TableScan};
+pub use split::{split_from_bytes, split_to_bytes};
+pub use stream::{RowStream, TableRead};

@@ -1,0 +1,88 @@
+//! From a snapshot to splits.
+
+use std::sync::Arc;
+
+use paimon_manifest::scan::{DataSplit, FileStoreScan, ScanKind, SplitSettings, ValueFiltering, limit_splits};
+
+use crate::error::{Error, Result};
+use crate::partition::Partition;
+use crate::read::ReadBuilder;
+
+/// Plans a batch read.
+///
+/// Source: `org.apache.paimon.table.source.TableScan`.
+#[derive(Clone, Debug)]
+pub struct TableScan {
+    read: ReadBuilder,
+}
+
+/// What a batch read has to read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// The snapshot; `None`: the table has none yet.
+    pub snapshot: Option<i64>,
+    /// Independent units, by partition, bucket and key.
+    pub splits: Vec<DataSplit>,
+}
+
+impl TableScan {
+    pub(super) fn new(read: ReadBuilder) -> Self {
+        Self { read }
+    }
+
+    /// Reads the snapshot and its manifests, and leaves out files that cannot hold a row that is wanted.
+    ///
+    /// Errors: `NotFound` for a snapshot, tag or instant that is not there; `Invalid` naming a column or option; `Unsupported`
+    /// naming the feature that this engine cannot read; `Corrupt` naming the file.
+    pub async fn plan(&self) -> Result<Plan> {
+        let ReadBuilder { table, filter, .. } = &self.read;
+        table.check_readable()?;
+        let mut scan = FileStoreScan::new(
+            Arc::clone(table.storage()),
+            table.context().env().clone(),
+            Arc::clone(table.schema()),
+        )?;
+        if let Some(filter) = filter {
+            // Merging that makes new values can make one that passes out of values that do not.
+            let values = match table.merge_engine()?.promises().newest_wins {
+                true => ValueFiltering::WholeBucket,
+                false => ValueFiltering::Never,
+            };
+            scan = scan.with_predicate(filter, values)?;
+        }
+        let fields = table.partition_fields();
+        let selection = self.read.selection.resolve(&fields, &table.default_partition_name())?;
+        let travel = match &self.read.travel {
+            Some(travel) => travel.clone(),
+            None => table.default_time_travel()?,
+        };
+        let Some(snapshot) = table.snapshot_store().travel(&travel).await? else {
+            return Ok(Plan::default());
+        };
+        let mut plan = scan.plan(&snapshot, ScanKind::All).await?;
+        let mut selected = Vec::with_capacity(plan.buckets.len());
+        for bucket in plan.buckets {
+            let partition = Partition::new(bucket.partition.clone(), &fields)?;
+            // Rows without a bucket are not visible before a compaction gives them one.
+            if bucket.bucket < 0 || !selection.contains(&partition, bucket.bucket) {
+                continue;
+            }
+            if !bucket.deletion_files.is_empty() {
+                let paths = table.paths().bucket(&bucket.partition, bucket.bucket)?;
+                return Err(Error::unsupported(format!("{}: deletion vectors", paths.directory())));
+            }
+            selected.push(bucket);
+        }
+        selected.sort_by(|a, b| (a.partition.as_bytes(), a.bucket).cmp(&(b.partition.as_bytes(), b.bucket)));
+        plan.buckets = selected;
+        let settings = SplitSettings::from_options(table.options(), false)?;
+        let mut splits = plan.splits(&settings, &table.schema().key_comparator()?)?;
+        if let (Some(limit), None) = (self.read.limit, filter) {
+            splits = limit_splits(splits, limit as u64);
+        }
+        Ok(Plan {
+            snapshot: Some(snapshot.id),
+            splits,
+        })
+    }
+}

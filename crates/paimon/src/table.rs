@@ -1,0 +1,297 @@
+//! A table.
+
+use std::sync::Arc;
+
+use paimon_format::kv::{KvFileSettings, KvFiles};
+use paimon_format::meta::{PathSettings, TablePaths};
+use paimon_format::options::{Options, TableUse, check_options};
+use paimon_format::row::BinaryRow;
+use paimon_format::storage::Storage;
+use paimon_format::types::{DataField, DataType};
+use paimon_manifest::scan::SplitSettings;
+use paimon_manifest::schema::{SchemaBuilder, SchemaStore, TableSchema};
+use paimon_manifest::snapshot::{Snapshot, SnapshotStore, TimeTravel};
+use paimon_merge::engine::MergeEngine;
+
+use crate::bucket::BucketStores;
+use crate::compact::CompactBuilder;
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::options::{self, BucketMode, RowSettings};
+use crate::read::ReadBuilder;
+use crate::write::WriteBuilder;
+
+/// A table at one schema version, with the options of this use. Cheap to clone.
+///
+/// Opening looks at the schema only; whether its features are supported is checked by what needs them, so that the metadata of
+/// any table can be looked at.
+#[derive(Clone, Debug)]
+pub struct Table {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    location: String,
+    storage: Arc<dyn Storage>,
+    context: Context,
+    schema: Arc<TableSchema>,
+    options: Options,
+    schemas: SchemaStore,
+    snapshots: SnapshotStore,
+    paths: TablePaths,
+}
+
+impl Table {
+    /// Opens the table whose directory is at a path or URL. `options` hold for this use, on top of the schema's; storage
+    /// settings among them (`s3.…`) are left out, as they belong to the [`Context`].
+    ///
+    /// Errors: `NotFound` when there is no table; `Unsupported` for one without primary key; `Invalid` naming an option;
+    /// `Corrupt` naming the schema file.
+    pub async fn open(location: &str, options: Options, context: &Context) -> Result<Self> {
+        let location = trim_location(location);
+        let storage = context.storages().open(location).await?;
+        let schemas = SchemaStore::new(Arc::clone(&storage));
+        let Some(schema) = schemas.latest().await? else {
+            return Err(Error::not_found(format!(
+                "{location} is no Paimon table: there is no schema/schema-<n> in it"
+            )));
+        };
+        Self::new(location, storage, context.clone(), schemas, schema, &options)
+    }
+
+    /// Makes a table at a path or URL, and opens it.
+    ///
+    /// Errors: `Invalid` for a schema or option that cannot be right, or when there is a table already; `Unsupported` naming an
+    /// option or type that this engine could not write. Nothing is made then.
+    pub async fn create(location: &str, schema: SchemaBuilder, context: &Context) -> Result<Self> {
+        let location = trim_location(location);
+        let schema = Arc::new(schema.build(context.env().clock.now_ms())?);
+        let storage = context.storages().open(location).await?;
+        let schemas = SchemaStore::new(Arc::clone(&storage));
+        let table = Self::new(location, storage, context.clone(), schemas, schema, &Options::new())?;
+        table.check_writable()?;
+        // Listing first: a table whose schema 0 is gone is a table all the same.
+        let there = table.inner.schemas.latest().await?.is_some();
+        if there || !table.inner.schemas.create(&table.inner.schema).await? {
+            return Err(Error::invalid(format!("{location}: there is a table already")));
+        }
+        Ok(table)
+    }
+
+    /// Whether there is a table at a path or URL.
+    pub async fn exists(location: &str, context: &Context) -> Result<bool> {
+        let storage = context.storages().open(trim_location(location)).await?;
+        Ok(!SchemaStore::new(storage).list_ids().await?.is_empty())
+    }
+
+    fn new(
+        location: &str,
+        storage: Arc<dyn Storage>,
+        context: Context,
+        schemas: SchemaStore,
+        schema: Arc<TableSchema>,
+        dynamic: &Options,
+    ) -> Result<Self> {
+        if schema.primary_keys.is_empty() {
+            return Err(Error::unsupported(format!("{location} is a table without primary key")));
+        }
+        let options = options::with_dynamic_options(&schema.options, dynamic)?;
+        let schema = if options == schema.options {
+            schema
+        } else {
+            Arc::new(TableSchema {
+                options: options.clone(),
+                ..TableSchema::clone(&schema)
+            })
+        };
+        let partition_fields = fields_of(&schema, &schema.partition_keys);
+        let paths = TablePaths::new(PathSettings::from_options(partition_fields, &options)?);
+        let snapshots = SnapshotStore::new(Arc::clone(&storage), context.env().clone());
+        Ok(Self {
+            inner: Arc::new(Inner {
+                location: location.to_owned(),
+                storage,
+                context,
+                schema,
+                options,
+                schemas,
+                snapshots,
+                paths,
+            }),
+        })
+    }
+
+    /// The same table with further options for this use. Errors: `Invalid` naming an option that cannot differ from the schema's.
+    pub fn with_options(&self, options: &Options) -> Result<Self> {
+        let inner = &self.inner;
+        Self::new(
+            &inner.location,
+            Arc::clone(&inner.storage),
+            inner.context.clone(),
+            inner.schemas.clone(),
+            Arc::clone(&inner.schema),
+            options,
+        )
+    }
+
+    /// Path or URL of its directory, without a slash at the end.
+    pub fn location(&self) -> &str {
+        &self.inner.location
+    }
+
+    /// The last part of the location.
+    pub fn name(&self) -> &str {
+        self.location().rsplit('/').next().unwrap_or_default()
+    }
+
+    /// The latest schema when it was opened. Its options are those of this use.
+    pub fn schema(&self) -> &Arc<TableSchema> {
+        &self.inner.schema
+    }
+
+    /// A version of the schema. Errors: `NotFound`, `Corrupt`.
+    pub async fn schema_by_id(&self, id: i64) -> Result<Arc<TableSchema>> {
+        Ok(self.inner.schemas.get(id).await?)
+    }
+
+    /// The options of the schema, with those of this use.
+    pub fn options(&self) -> &Options {
+        &self.inner.options
+    }
+
+    /// What all tables of the process share.
+    pub fn context(&self) -> &Context {
+        &self.inner.context
+    }
+
+    /// The storage whose root is the table's directory.
+    pub fn storage(&self) -> &Arc<dyn Storage> {
+        &self.inner.storage
+    }
+
+    /// All schema versions.
+    pub fn schemas(&self) -> &SchemaStore {
+        &self.inner.schemas
+    }
+
+    /// Snapshots and tags.
+    pub fn snapshot_store(&self) -> &SnapshotStore {
+        &self.inner.snapshots
+    }
+
+    /// The newest snapshots, newest first, at most `limit`. One that expires meanwhile ends the list.
+    pub async fn snapshots(&self, limit: usize) -> Result<Vec<Snapshot>> {
+        let mut snapshots = Vec::new();
+        let Some(latest) = self.inner.snapshots.latest_id().await? else {
+            return Ok(snapshots);
+        };
+        for id in (1..=latest).rev().take(limit) {
+            match self.inner.snapshots.find(id).await? {
+                Some(snapshot) => snapshots.push(snapshot),
+                None => break,
+            }
+        }
+        Ok(snapshots)
+    }
+
+    /// Starts a read.
+    pub fn read_builder(&self) -> ReadBuilder {
+        ReadBuilder::new(self.clone())
+    }
+
+    /// Starts a write.
+    pub fn write_builder(&self) -> WriteBuilder {
+        WriteBuilder::new(self.clone())
+    }
+
+    /// Starts a compaction.
+    pub fn compact_builder(&self) -> CompactBuilder {
+        CompactBuilder::new(self.clone())
+    }
+
+    /// The files of a bucket, to read or make them one by one; new ones are named by this value.
+    ///
+    /// Errors: `Unsupported` or `Invalid`, naming the option or column; `Corrupt` when the row is no partition of the table.
+    pub fn kv_files(&self, partition: &BinaryRow, bucket: i32) -> Result<Arc<dyn KvFiles>> {
+        BucketStores::new(self)?.kv_files(partition, bucket)
+    }
+
+    /// Where its files lie.
+    pub(crate) fn paths(&self) -> &TablePaths {
+        &self.inner.paths
+    }
+
+    /// The partition columns, in the order of the path.
+    pub(crate) fn partition_fields(&self) -> Vec<DataField> {
+        fields_of(self.schema(), &self.schema().partition_keys)
+    }
+
+    /// The types of the trimmed primary key.
+    pub(crate) fn key_types(&self) -> Result<Vec<DataType>> {
+        Ok(self.types_of(&self.schema().trimmed_primary_key()?))
+    }
+
+    /// The types of columns, by position.
+    pub(crate) fn types_of(&self, positions: &[usize]) -> Vec<DataType> {
+        let fields = self.schema().fields_at(positions);
+        fields.into_iter().map(|field| field.data_type).collect()
+    }
+
+    /// The merge engine that the options name. Errors: `Invalid`, `Unsupported`, naming the option.
+    pub(crate) fn merge_engine(&self) -> Result<Arc<dyn MergeEngine>> {
+        let schema = self.schema().kv_schema()?;
+        Ok(self.context().registry().for_options(&schema, self.options())?)
+    }
+
+    /// Whether rows can be read as Java reads them. Errors: `Unsupported` or `Invalid`, naming the option.
+    pub(crate) fn check_readable(&self) -> Result<()> {
+        check_options(self.options(), TableUse::Read)?;
+        self.merge_engine()?;
+        SplitSettings::from_options(self.options(), false)?;
+        options::time_travel(self.options())?;
+        Ok(())
+    }
+
+    /// Whether rows can be written as Java writes them. Errors: `Unsupported` or `Invalid`, naming the option.
+    pub(crate) fn check_writable(&self) -> Result<()> {
+        check_options(self.options(), TableUse::Write)?;
+        self.merge_engine()?;
+        let settings = RowSettings::from_options(self.options())?;
+        if let Some(name) = &settings.row_kind_field
+            && self.schema().field(name).is_none()
+        {
+            return Err(Error::invalid(format!(
+                "option 'rowkind.field' = '{name}': the table has no such column"
+            )));
+        }
+        BucketStores::new(self)?;
+        BucketMode::from_options(self.options())?;
+        KvFileSettings::from_options(self.options())?.check(&self.schema().fields)?;
+        Ok(())
+    }
+
+    /// `partition.default-name`: how a null in a partition is written by people.
+    pub(crate) fn default_partition_name(&self) -> String {
+        self.options()
+            .string("partition.default-name")
+            .unwrap_or_else(|| "__DEFAULT_PARTITION__".to_owned())
+    }
+
+    /// The snapshot that a read without a wish of its own sees.
+    pub(crate) fn default_time_travel(&self) -> Result<TimeTravel> {
+        Ok(options::time_travel(self.options())?)
+    }
+}
+
+fn fields_of(schema: &TableSchema, names: &[String]) -> Vec<DataField> {
+    names.iter().filter_map(|name| schema.field(name)).cloned().collect()
+}
+
+/// Without slashes at the end, which would make the name empty; `/` itself stays.
+fn trim_location(location: &str) -> &str {
+    match location.trim_end_matches('/') {
+        "" => location,
+        trimmed => trimmed,
+    }
+}

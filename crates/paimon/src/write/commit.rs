@@ -1,0 +1,74 @@
+//! From commit messages to snapshots.
+
+use paimon_format::ErrorKind;
+use paimon_format::meta::CommitMessage;
+use paimon_manifest::commit::{AppendCheck, FileStoreCommit, ManifestCommittable};
+
+use crate::error::{Error, Result};
+use crate::table::Table;
+
+/// Commits for one user of a table. Any number of committers may work at once, in any number of processes.
+///
+/// Source: `org.apache.paimon.table.sink.TableCommitImpl`.
+#[derive(Clone, Debug)]
+pub struct TableCommit {
+    commit: FileStoreCommit,
+}
+
+impl TableCommit {
+    pub(crate) fn new(table: &Table, user: &str) -> Result<Self> {
+        let storage = std::sync::Arc::clone(table.storage());
+        let env = table.context().env().clone();
+        Ok(Self {
+            commit: FileStoreCommit::new(storage, env, table.schema(), user)?,
+        })
+    }
+
+    /// A commit without any file makes a snapshot too.
+    #[must_use]
+    pub fn with_empty_commits(self) -> Self {
+        Self {
+            commit: self.commit.ignore_empty_commit(false),
+        }
+    }
+
+    /// The commit user.
+    pub fn user(&self) -> &str {
+        self.commit.user()
+    }
+
+    /// Commits messages under an identifier that grows with each commit of this user. Returns the ids of the snapshots: one for
+    /// what was written, one for what was compacted, none when there was nothing to commit.
+    ///
+    /// Errors: `Conflict`: another commit took away or overlapped files of this one, nothing of the failed part is visible;
+    /// `Unavailable`: given up, the message says whether a snapshot may be there all the same. No data file is deleted: what
+    /// certainly is not committed can be removed with [`abort`](Self::abort).
+    pub async fn commit(&self, identifier: i64, messages: Vec<CommitMessage>) -> Result<Vec<i64>> {
+        let committable = ManifestCommittable::new(identifier, messages);
+        Ok(self.commit.commit(&committable, AppendCheck::Skip).await?)
+    }
+
+    /// Recovery: commits those of the committables (identifier and messages) that this user had not committed before it died.
+    /// Returns how many that were.
+    ///
+    /// Errors: `NotFound` naming a file that is gone, before anything is committed; else as [`commit`](Self::commit), and earlier
+    /// committables stay committed.
+    pub async fn filter_and_commit(&self, committables: Vec<(i64, Vec<CommitMessage>)>) -> Result<usize> {
+        let committables = committables.into_iter();
+        let committables = committables.map(|(identifier, messages)| ManifestCommittable::new(identifier, messages));
+        Ok(self.commit.filter_and_commit(committables.collect()).await?)
+    }
+
+    /// Removes the files of messages that are not committed and never will be. Must not be called after an error of kind
+    /// `Unavailable`: the commit may be there. Files that cannot be removed are left to orphan cleaning.
+    ///
+    /// Errors: `Corrupt`, `Invalid` for messages of another table.
+    pub async fn abort(&self, messages: &[CommitMessage]) -> Result<()> {
+        Ok(self.commit.abort(messages).await?)
+    }
+}
+
+/// Whether a failed commit certainly made no snapshot, so that its files may go.
+pub(crate) fn certainly_not_committed(error: &Error) -> bool {
+    !matches!(error.kind(), ErrorKind::Unavailable)
+}

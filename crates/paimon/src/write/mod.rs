@@ -1,0 +1,13 @@
+//! Writing: rows into buckets, buckets into commit messages, commit messages into snapshots.
+
+mod builder;
+mod commit;
+mod route;
+mod rows;
+mod table_write;
+
+pub use builder::WriteBuilder;
+pub use commit::TableCommit;
+pub(crate) use commit::certainly_not_committed;
+pub use rows::VALUE_KIND_COLUMN;
+pub use table_write::TableWrite;

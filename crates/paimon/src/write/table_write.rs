@@ -1,0 +1,412 @@
+//! The writer of a table.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Int8Array, RecordBatch};
+use paimon_format::bucket::BucketFunction;
+use paimon_format::env::Budget;
+use paimon_format::meta::CommitMessage;
+use paimon_format::row::{BinaryRow, row_at};
+use paimon_format::types::{DataType, Datum, RowKind, array_from_datums, arrow_schema};
+use paimon_lsm::pick::PickRule;
+use paimon_lsm::write::{MergeTreeWriter, WaitCompaction};
+use paimon_manifest::scan::BucketFiles;
+
+use crate::bucket::BucketStores;
+use crate::error::{Error, Result};
+use crate::options::{BucketMode, RowSettings};
+use crate::table::Table;
+use crate::write::route::{self, Part};
+use crate::write::rows::{Prepared, RowPreparation};
+
+/// Writes rows into the buckets of a table. One task owns it; two of them may write to one table, but not to one bucket unless
+/// both are `write-only`.
+///
+/// It owns the writers of all buckets and is their memory policy: when the buffers of all together come near
+/// `write-buffer-size`, the largest go to disk. Rows are visible once the messages of [`prepare_commit`](Self::prepare_commit) are
+/// committed. After an error it must be given up: [`abort`](Self::abort) removes what it wrote.
+///
+/// Source: `org.apache.paimon.table.sink.TableWriteImpl`, `org.apache.paimon.operation.AbstractFileStoreWrite`.
+#[derive(Debug)]
+pub struct TableWrite {
+    table: Table,
+    preparation: RowPreparation,
+    partition_columns: Columns,
+    bucket_columns: Columns,
+    function: BucketFunction,
+    default_buckets: i32,
+    stores: BucketStores,
+    /// Memory for the buffers of all buckets.
+    buffers: Budget,
+    /// By the bytes of the partition's row and the bucket: commit messages come in the same order every time.
+    writers: BTreeMap<(Vec<u8>, i32), BucketWriter>,
+    /// Bucket counts of the partitions seen so far.
+    bucket_counts: BTreeMap<Vec<u8>, i32>,
+}
+
+/// Some columns of the table, by position, with their types.
+#[derive(Debug)]
+struct Columns {
+    positions: Vec<usize>,
+    types: Vec<DataType>,
+}
+
+#[derive(Debug)]
+struct BucketWriter {
+    partition: BinaryRow,
+    bucket: i32,
+    total_buckets: i32,
+    /// The bucket's directory, for errors.
+    name: String,
+    writer: MergeTreeWriter,
+}
+
+impl Columns {
+    fn new(table: &Table, positions: Vec<usize>) -> Self {
+        Self {
+            types: table.types_of(&positions),
+            positions,
+        }
+    }
+
+    fn of(&self, batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
+        let columns = self
+            .positions
+            .iter()
+            .map(|&position| batch.columns().get(position).map(Arc::clone));
+        columns
+            .collect::<Option<Vec<_>>>()
+            .ok_or_else(|| Error::internal("a batch without the table's columns"))
+    }
+}
+
+impl TableWrite {
+    pub(crate) fn new(table: Table, pick_rule: Option<PickRule>) -> Result<Self> {
+        table.check_writable()?;
+        let BucketMode::Fixed(default_buckets) = BucketMode::from_options(table.options())? else {
+            return Err(Error::unsupported(
+                "writing a table without a fixed number of buckets (option 'bucket')",
+            ));
+        };
+        let settings = RowSettings::from_options(table.options())?;
+        let mut stores = BucketStores::new(&table)?;
+        if let Some(rule) = pick_rule {
+            stores = stores.with_pick_rule(rule);
+        }
+        let schema = table.schema();
+        let bucket_columns = Columns::new(&table, schema.bucket_key()?);
+        Ok(Self {
+            preparation: preparation(&table, &settings)?,
+            partition_columns: Columns::new(&table, schema.partition_positions()),
+            function: BucketFunction::from_options(table.options(), bucket_columns.types.clone())?,
+            bucket_columns,
+            default_buckets,
+            buffers: Budget::new(stores.settings().write_buffer_bytes),
+            stores,
+            writers: BTreeMap::new(),
+            bucket_counts: BTreeMap::new(),
+            table,
+        })
+    }
+
+    /// Writes rows, matched to columns by name; a column that is missing is null or its default. They are all +I, unless the batch
+    /// has a column [`_VALUE_KIND`](crate::write::VALUE_KIND_COLUMN) or the table a `rowkind.field`.
+    ///
+    /// Waits when a bucket has more sorted runs than `num-sorted-run.stop-trigger`.
+    ///
+    /// Errors: `Invalid` naming column and row; nothing of the batch is written then.
+    pub async fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        let prepared = self.preparation.prepare(batch, None)?;
+        self.write_prepared(prepared).await
+    }
+
+    /// As [`write`](Self::write), with a kind a row (the bytes of [`RowKind`](paimon_format::types::RowKind)).
+    pub async fn write_with_kinds(&mut self, batch: &RecordBatch, kinds: &Int8Array) -> Result<()> {
+        let prepared = self.preparation.prepare(batch, Some(kinds))?;
+        self.write_prepared(prepared).await
+    }
+
+    async fn write_prepared(&mut self, prepared: Prepared) -> Result<()> {
+        let Prepared { rows, kinds } = prepared;
+        let partition_columns = self.partition_columns.of(&rows)?;
+        let (of_row, first_rows) = route::partitions(&partition_columns, rows.num_rows())?;
+        let mut partitions = Vec::with_capacity(first_rows.len());
+        for &row in &first_rows {
+            partitions.push(row_at(&partition_columns, &self.partition_columns.types, row)?);
+        }
+        self.learn_bucket_counts(&partitions).await?;
+        let buckets = self.buckets(&rows, &of_row, &partitions)?;
+        let parts = route::split(&rows, &kinds, &of_row, &buckets)?;
+        self.open_writers(&parts, &partitions).await?;
+        self.make_room().await?;
+        for part in parts {
+            let partition = partition_of(&partitions, &part)?;
+            let key = (partition.as_bytes().to_vec(), part.bucket);
+            let Some(writer) = self.writers.get_mut(&key) else {
+                return Err(Error::internal("a bucket without a writer"));
+            };
+            let kinds = row_kinds(&part.kinds)?;
+            let written = writer.writer.write(&part.rows, &kinds).await;
+            written.map_err(|error| Error::from(error).in_bucket(&writer.name))?;
+        }
+        Ok(())
+    }
+
+    /// The bucket of each row: the count of its partition decides.
+    fn buckets(&self, rows: &RecordBatch, of_row: &[usize], partitions: &[BinaryRow]) -> Result<Vec<i32>> {
+        let key = self.bucket_columns.of(rows)?;
+        let counts: Vec<i32> = partitions
+            .iter()
+            .map(|partition| self.bucket_count(partition.as_bytes()))
+            .collect();
+        let mut distinct = counts.clone();
+        distinct.sort_unstable();
+        distinct.dedup();
+        match distinct.as_slice() {
+            [] => Ok(Vec::new()),
+            [count] => Ok(self.function.buckets(&key, *count)?),
+            several => {
+                // Partitions of one batch with different counts are rare: one pass each.
+                let mut buckets = vec![0; rows.num_rows()];
+                for count in several {
+                    let by_count = self.function.buckets(&key, *count)?;
+                    for ((bucket, found), partition) in buckets.iter_mut().zip(by_count).zip(of_row) {
+                        if counts.get(*partition) == Some(count) {
+                            *bucket = found;
+                        }
+                    }
+                }
+                Ok(buckets)
+            }
+        }
+    }
+
+    fn bucket_count(&self, partition: &[u8]) -> i32 {
+        self.bucket_counts
+            .get(partition)
+            .copied()
+            .unwrap_or(self.default_buckets)
+    }
+
+    /// The bucket count of a partition is that of its files. One that differs from the option is refused: the partition must be
+    /// rescaled first.
+    async fn learn_bucket_counts(&mut self, partitions: &[BinaryRow]) -> Result<()> {
+        let unknown: Vec<&BinaryRow> = partitions
+            .iter()
+            .filter(|partition| !self.bucket_counts.contains_key(partition.as_bytes()))
+            .collect();
+        if unknown.is_empty() {
+            return Ok(());
+        }
+        let live = self.table.latest_files(&unknown).await?;
+        for partition in unknown {
+            let mut count = self.default_buckets;
+            for bucket in live
+                .iter()
+                .filter(|bucket| bucket.partition == *partition && bucket.bucket >= 0)
+            {
+                if bucket.total_buckets != self.default_buckets {
+                    let path = self.table.paths().partition(partition)?;
+                    return Err(Error::invalid(format!(
+                        "{}: its files are in {} buckets, but the option 'bucket' is {}; rescale it before writing",
+                        if path.is_empty() {
+                            "the table".to_owned()
+                        } else {
+                            format!("partition {path}")
+                        },
+                        bucket.total_buckets,
+                        self.default_buckets
+                    )));
+                }
+                count = bucket.total_buckets;
+            }
+            self.bucket_counts.insert(partition.as_bytes().to_vec(), count);
+        }
+        Ok(())
+    }
+
+    /// Opens the writers of buckets that have none, on the files that are in the latest snapshot.
+    async fn open_writers(&mut self, parts: &[Part], partitions: &[BinaryRow]) -> Result<()> {
+        let mut missing = Vec::new();
+        for part in parts {
+            let partition = partition_of(partitions, part)?;
+            if !self.writers.contains_key(&(partition.as_bytes().to_vec(), part.bucket)) {
+                missing.push((partition, part.bucket));
+            }
+        }
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let of: Vec<&BinaryRow> = missing.iter().map(|(partition, _)| *partition).collect();
+        let live = self.table.latest_files(&of).await?;
+        for (partition, bucket) in missing {
+            let there = |files: &&BucketFiles| files.partition == *partition && files.bucket == bucket;
+            let files = live
+                .iter()
+                .find(there)
+                .map(|files| files.files.clone())
+                .unwrap_or_default();
+            self.open_writer(partition.clone(), bucket, files)?;
+        }
+        Ok(())
+    }
+
+    fn open_writer(
+        &mut self,
+        partition: BinaryRow,
+        bucket: i32,
+        files: Vec<Arc<paimon_format::meta::DataFileMeta>>,
+    ) -> Result<&mut BucketWriter> {
+        let total_buckets = self.bucket_count(partition.as_bytes());
+        match self.writers.entry((partition.as_bytes().to_vec(), bucket)) {
+            Entry::Occupied(there) => Ok(there.into_mut()),
+            Entry::Vacant(new) => {
+                let paths = self.table.paths().bucket(&partition, bucket)?;
+                let name = paths.directory().to_owned();
+                let writer = self
+                    .stores
+                    .writer(&partition, bucket, files, self.buffers.clone())
+                    .map_err(|error| error.in_bucket(&name))?;
+                Ok(new.insert(BucketWriter {
+                    partition,
+                    bucket,
+                    total_buckets,
+                    name,
+                    writer,
+                }))
+            }
+        }
+    }
+
+    /// Makes room: the largest buffers go to disk until half of the memory for buffers is free. Called before a batch is taken
+    /// when less than a quarter is, so that a small bucket is not flushed for the sake of a large one.
+    async fn make_room(&mut self) -> Result<()> {
+        let total = self.buffers.total();
+        if self.buffers.free() >= total / 4 {
+            return Ok(());
+        }
+        while self.buffers.free() < total / 2 {
+            let largest = self
+                .writers
+                .values_mut()
+                .max_by_key(|writer| writer.writer.memory_bytes());
+            let Some(largest) = largest.filter(|writer| writer.writer.memory_bytes() > 0) else {
+                return Ok(());
+            };
+            let flushed = largest.writer.flush_memory().await;
+            flushed.map_err(|error| Error::from(error).in_bucket(&largest.name))?;
+        }
+        Ok(())
+    }
+
+    /// The partitions and buckets that it has written to, by partition bytes and bucket.
+    pub fn open_buckets(&self) -> Vec<(BinaryRow, i32)> {
+        let writers = self.writers.values();
+        writers
+            .map(|writer| (writer.partition.clone(), writer.bucket))
+            .collect()
+    }
+
+    /// Flushes a bucket and starts a compaction: a full one, or what the strategy picks. It ends with a later
+    /// [`prepare_commit`](Self::prepare_commit) that waits.
+    ///
+    /// Errors: `Invalid` when the bucket is outside of the partition's count.
+    pub async fn compact(&mut self, partition: &BinaryRow, bucket: i32, full: bool) -> Result<()> {
+        self.learn_bucket_counts(std::slice::from_ref(partition)).await?;
+        let count = self.bucket_count(partition.as_bytes());
+        if bucket < 0 || bucket >= count {
+            return Err(Error::invalid(format!(
+                "bucket {bucket}: the partition has {count} buckets"
+            )));
+        }
+        if !self.writers.contains_key(&(partition.as_bytes().to_vec(), bucket)) {
+            let live = self.table.latest_files(&[partition]).await?;
+            let there = live.into_iter().find(|files| files.bucket == bucket);
+            self.open_writer(
+                partition.clone(),
+                bucket,
+                there.map(|files| files.files).unwrap_or_default(),
+            )?;
+        }
+        let Some(writer) = self.writers.get_mut(&(partition.as_bytes().to_vec(), bucket)) else {
+            return Err(Error::internal("a bucket without a writer"));
+        };
+        let compacted = writer.writer.compact(full).await;
+        compacted.map_err(|error| Error::from(error).in_bucket(&writer.name))
+    }
+
+    /// Flushes all buckets and takes out what they wrote since the last call, to be committed. With `wait_compaction` the
+    /// compactions that run or are now due end first; without it their results come with a later call.
+    ///
+    /// Messages without files are left out. Their order is that of partition bytes and buckets.
+    pub async fn prepare_commit(&mut self, wait_compaction: bool) -> Result<Vec<CommitMessage>> {
+        let wait = if wait_compaction {
+            WaitCompaction::Yes
+        } else {
+            WaitCompaction::No
+        };
+        let mut messages = Vec::with_capacity(self.writers.len());
+        for writer in self.writers.values_mut() {
+            let increment = writer.writer.prepare_commit(wait).await;
+            let increment = increment.map_err(|error| Error::from(error).in_bucket(&writer.name))?;
+            if !increment.is_empty() {
+                messages.push(CommitMessage {
+                    partition: writer.partition.clone(),
+                    bucket: writer.bucket,
+                    total_buckets: Some(writer.total_buckets),
+                    increment,
+                });
+            }
+        }
+        Ok(messages)
+    }
+
+    /// Gives up: stops compactions and removes the files that no call of [`prepare_commit`](Self::prepare_commit) handed out.
+    /// The same ends a writer whose rows are all committed.
+    pub async fn abort(self) {
+        for (_, writer) in self.writers {
+            writer.writer.close().await;
+        }
+    }
+}
+
+/// The kinds of a part, which were checked with the rows.
+fn row_kinds(kinds: &Int8Array) -> Result<Vec<RowKind>> {
+    let kinds = kinds.values().iter().map(|&kind| RowKind::from_byte(kind));
+    kinds
+        .collect::<Option<_>>()
+        .ok_or_else(|| Error::internal("a kind that is none"))
+}
+
+fn partition_of<'a>(partitions: &'a [BinaryRow], part: &Part) -> Result<&'a BinaryRow> {
+    partitions
+        .get(part.partition)
+        .ok_or_else(|| Error::internal("a part without a partition"))
+}
+
+fn preparation(table: &Table, settings: &RowSettings) -> Result<RowPreparation> {
+    let schema = table.schema();
+    let mut defaults = Vec::with_capacity(schema.fields.len());
+    for field in &schema.fields {
+        defaults.push(match &field.default_value {
+            None => None,
+            Some(text) => {
+                let value = Datum::parse(text, &field.data_type)
+                    .map_err(|error| Error::invalid(format!("the default value of column {}: {error}", field.name)))?;
+                Some(array_from_datums(field, [&value])?)
+            }
+        });
+    }
+    Ok(RowPreparation {
+        arrow: Arc::new(arrow_schema(&schema.fields)?),
+        defaults,
+        kind_column: settings
+            .row_kind_field
+            .as_deref()
+            .and_then(|name| schema.position(name)),
+        ignore_delete: settings.ignore_delete,
+        ignore_update_before: settings.ignore_update_before,
+    })
+}

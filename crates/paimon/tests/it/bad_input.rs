@@ -1,0 +1,244 @@
+//! What is wrong with a table is said by name, and nothing is changed.
+
+use std::path::{Path, PathBuf};
+
+use paimon::format::options::Options;
+use paimon::{Error, Table, TableSchema};
+
+use crate::support::{Place, commit, kv_schema, rows, try_rows_of};
+
+/// A table of two snapshots, two files.
+async fn table(place: &Place) -> Table {
+    let table = place.create(kv_schema().option("write-only", "true")).await;
+    commit(&table, &[("+I", 1, "a")]).await;
+    commit(&table, &[("+I", 2, "b")]).await;
+    table
+}
+
+fn only_file(table: &Table, dir: &str, prefix: &str) -> PathBuf {
+    let files = std::fs::read_dir(Path::new(table.location()).join(dir)).unwrap();
+    let mut files: Vec<PathBuf> = files.map(|file| file.unwrap().path()).collect();
+    files.sort();
+    files.retain(|file| file.file_name().unwrap().to_str().unwrap().starts_with(prefix));
+    files.pop().unwrap()
+}
+
+/// The error of a read; names that a temporary folder makes are taken out.
+async fn read_error(place: &Place, table: &Table) -> String {
+    let error = try_rows_of(&table.read_builder()).await.unwrap_err();
+    masked(place, &error)
+}
+
+fn masked(place: &Place, error: &Error) -> String {
+    let text = format!("{}: {error}", error.kind());
+    text.replace(place.dir.path().to_str().unwrap(), "DIR")
+}
+
+#[tokio::test]
+async fn broken_metadata_and_files() {
+    let mut errors = Vec::new();
+    for (dir, prefix) in [
+        ("snapshot", "snapshot-2"),
+        ("manifest", "manifest-list"),
+        ("manifest", "manifest-0"),
+        ("bucket-0", "data-"),
+    ] {
+        for damage in ["truncated", "garbage", "missing"] {
+            let place = Place::new();
+            let table = table(&place).await;
+            let path = only_file(&table, dir, prefix);
+            let bytes = std::fs::read(&path).unwrap();
+            match damage {
+                "truncated" => std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap(),
+                "garbage" => std::fs::write(&path, vec![b'x'; bytes.len()]).unwrap(),
+                _ => std::fs::remove_file(&path).unwrap(),
+            }
+            if damage == "missing" && dir == "snapshot" {
+                // The snapshot before it is the latest then.
+                assert_eq!(rows(&table).await, ["1 a"]);
+                continue;
+            }
+            errors.push(format!(
+                "{dir}/{prefix} {damage}\n    {}",
+                read_error(&place, &table).await
+            ));
+        }
+    }
+    insta::assert_snapshot!(errors.join("\n"));
+}
+
+#[tokio::test]
+async fn what_is_no_table_or_no_table_for_us() {
+    let place = Place::new();
+    let mut errors = Vec::new();
+    let error = Table::open(&place.location("nothing"), Options::new(), &place.context)
+        .await
+        .unwrap_err();
+    errors.push(masked(&place, &error));
+    let error = Table::open("ftp://host/t", Options::new(), &place.context)
+        .await
+        .unwrap_err();
+    errors.push(masked(&place, &error));
+
+    let table = table(&place).await;
+    let path = Path::new(table.location()).join("schema/schema-0");
+    let text = std::fs::read_to_string(&path).unwrap();
+    for (from, to) in [
+        ("\"primaryKeys\" : [ \"k\" ]", "\"primaryKeys\" : [ ]"),
+        ("\"STRING\"", "\"STRONG\""),
+        ("\"version\" : 3", "\"version\" : 4"),
+        ("{", "["),
+    ] {
+        assert!(text.contains(from), "{text}");
+        std::fs::write(&path, text.replacen(from, to, 1)).unwrap();
+        let error = Table::open(table.location(), Options::new(), &place.context)
+            .await
+            .unwrap_err();
+        errors.push(masked(&place, &error));
+    }
+    insta::assert_snapshot!(errors.join("\n"));
+}
+
+#[tokio::test]
+async fn options_that_are_illegal_or_not_supported() {
+    let mut errors = Vec::new();
+    for (key, value) in [
+        ("bucket", "0"),
+        ("bucket", "-1"),
+        ("bucket", "-2"),
+        ("bucket", "many"),
+        ("bucket-key", "v"),
+        ("merge-engine", "aggregation"),
+        ("merge-engine", "first-row"),
+        ("changelog-producer", "lookup"),
+        ("deletion-vectors.enabled", "true"),
+        ("file.format", "lance"),
+        ("file.compression", "middle-out"),
+        ("sequence.field", "x"),
+        ("rowkind.field", "op"),
+        ("num-levels", "1"),
+        ("write-buffer-size", "a lot"),
+        ("write-only", "maybe"),
+        ("record-level.expire-time", "1 d"),
+        ("partition.default-name", ""),
+    ] {
+        let place = Place::new();
+        match Table::create(&place.location("t"), kv_schema().option(key, value), &place.context).await {
+            Ok(_) => errors.push(format!("{key} = {value}: accepted")),
+            Err(error) => {
+                errors.push(format!("{key} = {value}\n    {}", masked(&place, &error)));
+                assert!(!Path::new(&place.location("t")).exists(), "{key}: something was made");
+            }
+        }
+    }
+    insta::assert_snapshot!(errors.join("\n"));
+}
+
+#[tokio::test]
+async fn schemas_that_cannot_be() {
+    let place = Place::new();
+    let column = |name: &str, text: &str| {
+        TableSchema::builder()
+            .column(name, text.parse().unwrap())
+            .option("bucket", "1")
+    };
+    let schemas = [
+        column("k", "INT"),
+        column("k", "INT").primary_key(["x"]),
+        column("k", "INT")
+            .column("k", "INT".parse().unwrap())
+            .primary_key(["k"]),
+        column("_KEY_k", "INT").primary_key(["_KEY_k"]),
+        column("k", "ARRAY<INT>").primary_key(["k"]),
+        column("k", "INT").primary_key(["k"]).partition_keys(["k"]),
+        column("k", "INT")
+            .primary_key(["k"])
+            .column("b", "BLOB".parse().unwrap()),
+    ];
+    let mut errors = Vec::new();
+    for schema in schemas {
+        let error = Table::create(&place.location("t"), schema, &place.context)
+            .await
+            .unwrap_err();
+        errors.push(masked(&place, &error));
+    }
+    place.create(kv_schema()).await;
+    let error = Table::create(&place.location("t"), kv_schema(), &place.context)
+        .await
+        .unwrap_err();
+    errors.push(masked(&place, &error));
+    insta::assert_snapshot!(errors.join("\n"));
+}
+
+#[tokio::test]
+async fn rows_that_do_not_fit() {
+    use std::sync::Arc;
+
+    use arrow_array::{
+        ArrayRef, Float64Array, Int8Array, Int32Array, Int64Array, RecordBatch, StringArray, TimestampMicrosecondArray,
+    };
+
+    let place = Place::new();
+    let schema = kv_schema().column("t", "TIMESTAMP(9)".parse().unwrap());
+    let table = place.create(schema).await;
+    let keys = || Arc::new(Int32Array::from(vec![1])) as ArrayRef;
+    let batches: Vec<Vec<(&str, ArrayRef)>> = vec![
+        vec![("v", Arc::new(StringArray::from(vec!["a"])))],
+        vec![("k", Arc::new(Int32Array::from(vec![None])))],
+        vec![("k", Arc::new(StringArray::from(vec!["1"])))],
+        vec![("k", Arc::new(Int64Array::from(vec![1 << 40])))],
+        vec![("k", Arc::new(Float64Array::from(vec![1.5])))],
+        vec![("k", keys()), ("x", keys())],
+        vec![("k", keys()), ("_VALUE_KIND", Arc::new(Int8Array::from(vec![7])))],
+        vec![
+            ("k", keys()),
+            ("t", Arc::new(TimestampMicrosecondArray::from(vec![i64::MAX]))),
+        ],
+    ];
+    let mut write = table.write_builder().new_write().unwrap();
+    let mut errors = Vec::new();
+    for columns in batches {
+        let error = write
+            .write(&RecordBatch::try_from_iter(columns).unwrap())
+            .await
+            .unwrap_err();
+        errors.push(masked(&place, &error));
+    }
+    let (batch, _) = crate::support::kv(&[("+I", 1, "a")]);
+    let error = write
+        .write_with_kinds(&batch, &Int8Array::from(vec![0, 0]))
+        .await
+        .unwrap_err();
+    errors.push(masked(&place, &error));
+    insta::assert_snapshot!(errors.join("\n"));
+    // The writer goes on.
+    write.write(&batch).await.unwrap();
+}
+
+#[tokio::test]
+async fn features_of_later_tables_are_refused_for_reads() {
+    let place = Place::new();
+    let table = table(&place).await;
+    let path = Path::new(table.location()).join("schema/schema-0");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let mut errors = Vec::new();
+    for option in [
+        "\"merge-engine\" : \"partial-update\"",
+        "\"merge-engine\" : \"first-row\"",
+        "\"merge-engine\" : \"newest-of-all\"",
+        "\"deletion-vectors.enabled\" : \"true\"",
+    ] {
+        std::fs::write(
+            &path,
+            text.replacen("\"options\" : {", &format!("\"options\" : {{\n    {option},"), 1),
+        )
+        .unwrap();
+        let table = Table::open(table.location(), Options::new(), &place.context)
+            .await
+            .unwrap();
+        errors.push(read_error(&place, &table).await);
+        // What it holds can be looked at all the same.
+        assert_eq!(table.snapshots(10).await.unwrap().len(), 2);
+    }
+    insta::assert_snapshot!(errors.join("\n"));
+}

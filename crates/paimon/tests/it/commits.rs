@@ -1,0 +1,85 @@
+//! Commit users, identifiers, recovery.
+
+use paimon::ErrorKind;
+use paimon::format::meta::{COMMIT_MESSAGE_VERSION, CommitMessage};
+
+use crate::support::{Place, kv, kv_schema, rows};
+
+#[tokio::test]
+async fn a_commit_that_is_offered_again_is_recognised() {
+    let place = Place::new();
+    let table = place.create(kv_schema().option("write-only", "true")).await;
+    let builder = table.write_builder().commit_user("u1");
+    let mut write = builder.new_write().unwrap();
+    let (batch, kinds) = kv(&[("+I", 1, "a")]);
+    write.write_with_kinds(&batch, &kinds).await.unwrap();
+    let messages = write.prepare_commit(true).await.unwrap();
+    let sent: Vec<Vec<u8>> = messages
+        .iter()
+        .map(|message| message.to_bytes(COMMIT_MESSAGE_VERSION).unwrap())
+        .collect();
+    builder.new_commit().unwrap().commit(1, messages).await.unwrap();
+
+    // A new process of the user does not know whether its predecessor came that far.
+    let recovered = |user: &str| {
+        let messages = sent
+            .iter()
+            .map(|bytes| CommitMessage::from_bytes(COMMIT_MESSAGE_VERSION, bytes).unwrap());
+        (
+            table.write_builder().commit_user(user).new_commit().unwrap(),
+            messages.collect::<Vec<_>>(),
+        )
+    };
+    let (commit, messages) = recovered("u1");
+    assert_eq!(commit.filter_and_commit(vec![(1, messages)]).await.unwrap(), 0);
+    assert_eq!(table.snapshots(10).await.unwrap().len(), 1);
+
+    // Of another user it is another commit, of files that are in the table already.
+    let (commit, messages) = recovered("u2");
+    let error = commit.filter_and_commit(vec![(1, messages)]).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict);
+    assert_eq!(rows(&table).await, ["1 a"]);
+}
+
+#[tokio::test]
+async fn a_recovered_commit_whose_files_are_gone_is_refused() {
+    let place = Place::new();
+    let table = place.create(kv_schema()).await;
+    let builder = table.write_builder();
+    let mut write = builder.new_write().unwrap();
+    let (batch, kinds) = kv(&[("+I", 1, "a")]);
+    write.write_with_kinds(&batch, &kinds).await.unwrap();
+    let messages = write.prepare_commit(true).await.unwrap();
+    let commit = builder.new_commit().unwrap();
+    commit.abort(&messages).await.unwrap();
+    let error = commit.filter_and_commit(vec![(1, messages)]).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound);
+    assert!(error.to_string().contains("bucket-0/data-"), "{error}");
+    assert!(table.snapshots(10).await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn an_empty_commit_makes_a_snapshot_only_when_asked_for() {
+    let place = Place::new();
+    let table = place.create(kv_schema()).await;
+    let builder = table.write_builder();
+    assert!(
+        builder
+            .new_commit()
+            .unwrap()
+            .commit(1, Vec::new())
+            .await
+            .unwrap()
+            .is_empty()
+    );
+    assert_eq!(
+        builder
+            .new_commit()
+            .unwrap()
+            .with_empty_commits()
+            .commit(2, Vec::new())
+            .await
+            .unwrap(),
+        [1]
+    );
+}

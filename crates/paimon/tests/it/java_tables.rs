@@ -1,0 +1,80 @@
+//! A table that the Java engine wrote write-only, compacted here.
+
+use std::path::Path;
+
+use paimon::format::options::Options;
+use paimon::{Table, TimeTravel};
+
+use crate::support::{Place, commit_batch, kinds, rows, rows_of, shape};
+
+/// A copy of the table with its seven write-only snapshots; Java's own compaction after them is taken away.
+async fn write_only(place: &Place) -> Table {
+    let source =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/golden/write_only_dedicated/warehouse/default.db/t");
+    let target = place.dir.path().join("t");
+    copy(&source, &target);
+    for name in ["snapshot-8", "snapshot-9", "LATEST"] {
+        std::fs::remove_file(target.join("snapshot").join(name)).unwrap();
+    }
+    Table::open(target.to_str().unwrap(), Options::new(), &place.context)
+        .await
+        .unwrap()
+}
+
+fn copy(source: &Path, target: &Path) {
+    std::fs::create_dir_all(target).unwrap();
+    for entry in std::fs::read_dir(source).unwrap() {
+        let entry = entry.unwrap();
+        let target = target.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_snapshot_is_read() {
+    let place = Place::new();
+    let table = write_only(&place).await;
+    let mut seen = Vec::new();
+    for id in 1..=7 {
+        seen.push(
+            rows_of(table.read_builder().time_travel(TimeTravel::SnapshotId(id)))
+                .await
+                .join(", "),
+        );
+    }
+    insta::assert_snapshot!(seen.join("\n"));
+}
+
+#[tokio::test]
+async fn it_is_compacted_and_written_on() {
+    let place = Place::new();
+    let table = write_only(&place).await;
+    assert_eq!(shape(&table).await, "L0:1 L0:1 L0:1 L0:1 L0:1 L0:1 L0:1");
+    let before = rows(&table).await;
+    let report = table.compact_builder().full(true).run().await.unwrap();
+    assert_eq!(
+        (
+            report.snapshot,
+            report.buckets[0].input.files,
+            report.buckets[0].output.rows
+        ),
+        (Some(8), 7, 3)
+    );
+    assert_eq!(shape(&table).await, "L5:3");
+    assert_eq!(rows(&table).await, before);
+
+    let columns: [(&str, arrow_array::ArrayRef); 2] = [
+        ("id", std::sync::Arc::new(arrow_array::Int32Array::from(vec![0, 9]))),
+        (
+            "name",
+            std::sync::Arc::new(arrow_array::StringArray::from(vec!["gone", "new"])),
+        ),
+    ];
+    let batch = arrow_array::RecordBatch::try_from_iter(columns).unwrap();
+    commit_batch(&table, &batch, &kinds(["-D", "+I"].into_iter())).await;
+    assert_eq!(rows(&table).await, ["1 w 4", "2 w 5", "9 new null"]);
+}

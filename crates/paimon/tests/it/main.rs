@@ -1,0 +1,15 @@
+//! Behaviour of tables, through the public API.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod bad_input;
+mod commits;
+mod compaction;
+mod concurrency;
+mod faults;
+mod java_tables;
+mod partitions;
+mod reading;
+mod support;
+mod time_travel;
+mod writing;

@@ -1,0 +1,125 @@
+//! Small tables, and rows as text.
+
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, Int8Array, Int32Array, RecordBatch, StringArray};
+use futures::TryStreamExt;
+use paimon::format::env::Env;
+use paimon::format::types::{Datum, RowKind};
+use paimon::{Context, ReadBuilder, SchemaBuilder, Table, TableSchema};
+use tempfile::TempDir;
+
+/// A folder for tables, and a context whose clock and names are the same in every run.
+pub(crate) struct Place {
+    pub(crate) dir: TempDir,
+    pub(crate) context: Context,
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let context = Context::new(Env::fixed(dir.path()));
+        Self { dir, context }
+    }
+
+    /// With the machine's clock, names and threads.
+    pub(crate) fn on_threads() -> Self {
+        Self {
+            dir: tempfile::tempdir().unwrap(),
+            context: Context::system().unwrap(),
+        }
+    }
+
+    pub(crate) fn location(&self, name: &str) -> String {
+        self.dir.path().join(name).to_str().unwrap().to_owned()
+    }
+
+    pub(crate) async fn create(&self, schema: SchemaBuilder) -> Table {
+        Table::create(&self.location("t"), schema, &self.context).await.unwrap()
+    }
+}
+
+/// `k INT NOT NULL, v STRING`, primary key `k`, one bucket.
+pub(crate) fn kv_schema() -> SchemaBuilder {
+    TableSchema::builder()
+        .column("k", "INT".parse().unwrap())
+        .column("v", "STRING".parse().unwrap())
+        .primary_key(["k"])
+        .option("bucket", "1")
+}
+
+/// Rows of [`kv_schema`] with their kinds.
+pub(crate) fn kv(rows: &[(&str, i32, &str)]) -> (RecordBatch, Int8Array) {
+    let keys: ArrayRef = Arc::new(Int32Array::from_iter_values(rows.iter().map(|row| row.1)));
+    let values: ArrayRef = Arc::new(StringArray::from_iter_values(rows.iter().map(|row| row.2)));
+    let batch = RecordBatch::try_from_iter([("k", keys), ("v", values)]).unwrap();
+    (batch, kinds(rows.iter().map(|row| row.0)))
+}
+
+pub(crate) fn kinds<'a>(texts: impl Iterator<Item = &'a str>) -> Int8Array {
+    Int8Array::from_iter_values(texts.map(|text| RowKind::from_short_string(text).unwrap() as i8))
+}
+
+/// Writes rows and commits them, with a new writer.
+pub(crate) async fn commit(table: &Table, rows: &[(&str, i32, &str)]) -> Vec<i64> {
+    let (batch, kinds) = kv(rows);
+    commit_batch(table, &batch, &kinds).await
+}
+
+pub(crate) async fn commit_batch(table: &Table, batch: &RecordBatch, kinds: &Int8Array) -> Vec<i64> {
+    let builder = table.write_builder();
+    let mut write = builder.new_write().unwrap();
+    write.write_with_kinds(batch, kinds).await.unwrap();
+    let messages = write.prepare_commit(true).await.unwrap();
+    write.abort().await;
+    builder.new_commit().unwrap().commit(1, messages).await.unwrap()
+}
+
+/// All rows of the latest snapshot, sorted: `1 a`.
+pub(crate) async fn rows(table: &Table) -> Vec<String> {
+    rows_of(table.read_builder()).await
+}
+
+/// All rows of a read, sorted.
+pub(crate) async fn rows_of(builder: ReadBuilder) -> Vec<String> {
+    let mut rows = try_rows_of(&builder).await.unwrap();
+    rows.sort_unstable();
+    rows
+}
+
+/// All rows of a read, in order.
+pub(crate) async fn try_rows_of(builder: &ReadBuilder) -> paimon::Result<Vec<String>> {
+    let plan = builder.new_scan().plan().await?;
+    let batches: Vec<RecordBatch> = builder.new_read().stream(plan.splits)?.try_collect().await?;
+    let fields = builder.fields();
+    let mut rows = Vec::new();
+    for batch in &batches {
+        for row in 0..batch.num_rows() {
+            let values = batch.columns().iter().zip(fields).map(|(column, field)| {
+                if column.is_null(row) {
+                    "null".to_owned()
+                } else {
+                    Datum::from_array(column, row).unwrap().to_text(&field.data_type)
+                }
+            });
+            rows.push(values.collect::<Vec<_>>().join(" "));
+        }
+    }
+    Ok(rows)
+}
+
+/// Levels of a table's only bucket, newest run first: `L0:1 L5:3` (level and rows).
+pub(crate) async fn shape(table: &Table) -> String {
+    let buckets = table
+        .buckets(&paimon::TimeTravel::Latest, &paimon::Selection::all())
+        .await
+        .unwrap();
+    let bucket = buckets.iter().map(|bucket| {
+        let runs = bucket.runs().iter().map(|run| {
+            let rows: i64 = run.run.files().iter().map(|file| file.row_count).sum();
+            format!("L{}:{rows}", run.level)
+        });
+        runs.collect::<Vec<_>>().join(" ")
+    });
+    bucket.collect::<Vec<_>>().join(" | ")
+}
