@@ -206,4 +206,14 @@ proptest! {
     fn parquet(columns in prop::collection::vec(any_column(FileFormat::Parquet), 1..5)) {
         round_trip(FileFormat::Parquet, &columns);
     }
+
+    #[test]
+    fn avro(columns in prop::collection::vec(any_column(FileFormat::Avro), 1..5)) {
+        round_trip(FileFormat::Avro, &columns);
+    }
+
+    #[test]
+    fn orc(columns in prop::collection::vec(any_column(FileFormat::Orc), 1..5)) {
+        round_trip(FileFormat::Orc, &columns);
+    }
 }
