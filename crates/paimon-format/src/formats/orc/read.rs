@@ -5,7 +5,8 @@ use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_array::cast::AsArray;
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, StringArray};
 use arrow_schema::{DataType as ArrowType, SchemaRef, TimeUnit};
 use bytes::{Buf, Bytes};
 use futures::{StreamExt, stream};
@@ -18,7 +19,7 @@ use crate::error::FormatError;
 use crate::formats::adapt::{absent, adapt_exact};
 use crate::formats::{FileRows, FileScan, RowsStream};
 use crate::storage::Storage;
-use crate::types::arrow_schema;
+use crate::types::{TypeKind, arrow_schema};
 
 /// How much is read to find the footer. A file that is not larger is read in this one call.
 const TAIL_BYTES: u64 = 64 << 10;
@@ -74,8 +75,23 @@ struct Reader<F> {
 
 /// A stripe being decoded.
 struct Stripe {
-    rows: ArrowReader<Parts>,
+    /// One for the columns with nanoseconds, one for the others, which may have years that nanoseconds do not reach. Their batches
+    /// have the same rows.
+    readers: Vec<ArrowReader<Parts>>,
     schema: SchemaRef,
+    /// Which columns are CHAR: ORC pads them with blanks, which Java takes off again.
+    padded: Vec<bool>,
+}
+
+impl Stripe {
+    /// The next rows of all columns.
+    fn next(&mut self, path: &str) -> Result<Option<Vec<RecordBatch>>, FormatError> {
+        let batches = self.readers.iter_mut().filter_map(Iterator::next);
+        let batches = batches
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|error| FormatError::corrupt(path, error))?;
+        Ok((!batches.is_empty()).then_some(batches))
+    }
 }
 
 impl<T, F> Reader<F>
@@ -93,14 +109,13 @@ where
             };
             let (path, finish, first_row) = (self.scan.path.clone(), Arc::clone(&self.finish), self.next_row);
             let work = move || {
-                let made = caught(&path, || match stripe.rows.next() {
-                    None => Ok(None),
-                    Some(batch) => {
-                        let batch = batch.map_err(|error| FormatError::corrupt(&path, error))?;
-                        let columns = wanted(&path, &stripe.schema, &batch)?;
-                        let rows = columns.num_rows() as u64;
-                        Ok(Some((rows, finish(FileRows { first_row, columns })?)))
-                    }
+                let made = caught(&path, || {
+                    let Some(batches) = stripe.next(&path)? else {
+                        return Ok(None);
+                    };
+                    let columns = wanted(&path, &stripe.schema, &stripe.padded, &batches)?;
+                    let rows = columns.num_rows() as u64;
+                    Ok(Some((rows, finish(FileRows { first_row, columns })?)))
                 });
                 (stripe, made)
             };
@@ -145,26 +160,43 @@ where
             parts.held.push((stripe.start, bytes));
         }
         let schema = Arc::new(arrow_schema(&self.scan.fields)?);
-        let builder = self.builder(parts).await?;
-        let names: Vec<&str> = self.scan.fields.iter().map(|field| field.name.as_str()).collect();
-        let mask = ProjectionMask::named_roots(builder.file_metadata().root_data_type(), &names);
-        // Microseconds hold all years that Paimon has; only nanosecond columns need the finer unit.
-        let fine = schema.fields().iter().any(|field| has_nanoseconds(field.data_type()));
-        let precision = if fine {
-            TimestampPrecision::Nanosecond
-        } else {
-            TimestampPrecision::Microsecond
-        };
         let place = usize::try_from(stripe.start).map_err(|error| FormatError::corrupt(&self.scan.path, error))?;
-        let rows = caught(&self.scan.path, || {
-            Ok(builder
-                .with_projection(mask)
-                .with_batch_size(self.scan.batch.rows.max(1))
-                .with_timestamp_precision(precision)
-                .with_file_byte_range(place..place + 1)
-                .build())
-        })?;
-        self.current = Some(Stripe { rows, schema });
+        let mut readers = Vec::new();
+        for (fine, precision) in [
+            (false, TimestampPrecision::Microsecond),
+            (true, TimestampPrecision::Nanosecond),
+        ] {
+            let fields = schema
+                .fields()
+                .iter()
+                .filter(|field| has_nanoseconds(field.data_type()) == fine);
+            let names: Vec<&str> = fields.map(|field| field.name().as_str()).collect();
+            if names.is_empty() {
+                continue;
+            }
+            let builder = self.builder(parts.clone()).await?;
+            let rows = caught(&self.scan.path, || {
+                let mask = ProjectionMask::named_roots(builder.file_metadata().root_data_type(), &names);
+                Ok(builder
+                    .with_projection(mask)
+                    .with_batch_size(self.scan.batch.rows.max(1))
+                    .with_timestamp_precision(precision)
+                    .with_file_byte_range(place..place + 1)
+                    .build())
+            })?;
+            readers.push(rows);
+        }
+        let padded = self
+            .scan
+            .fields
+            .iter()
+            .map(|field| matches!(field.data_type.kind, TypeKind::Char(_)))
+            .collect();
+        self.current = Some(Stripe {
+            readers,
+            schema,
+            padded,
+        });
         Ok(true)
     }
 
@@ -202,18 +234,31 @@ async fn fetch(storage: &dyn Storage, path: &str, range: Range<u64>) -> Result<B
 }
 
 /// The columns wanted, of the columns read.
-fn wanted(path: &str, schema: &SchemaRef, read: &RecordBatch) -> Result<RecordBatch, FormatError> {
-    let columns = schema.fields().iter().map(|field| {
-        let column = match read.column_by_name(field.name()) {
+fn wanted(path: &str, schema: &SchemaRef, padded: &[bool], read: &[RecordBatch]) -> Result<RecordBatch, FormatError> {
+    let rows = read.first().map_or(0, RecordBatch::num_rows);
+    let columns = schema.fields().iter().zip(padded).map(|(field, &padded)| {
+        let column = match read.iter().find_map(|batch| batch.column_by_name(field.name())) {
+            Some(column) if padded => adapt_exact(column, field.data_type()).map(|column| without_padding(&column)),
             Some(column) => adapt_exact(column, field.data_type()),
-            None => absent(field, read.num_rows()),
+            None => absent(field, rows),
         };
         column.map_err(|error| FormatError::corrupt(path, format!("column {}: {error}", field.name())))
     });
     let columns = columns.collect::<Result<Vec<ArrayRef>, _>>()?;
-    let options = RecordBatchOptions::new().with_row_count(Some(read.num_rows()));
+    let options = RecordBatchOptions::new().with_row_count(Some(rows));
     RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)
         .map_err(|error| FormatError::corrupt(path, error))
+}
+
+fn without_padding(column: &ArrayRef) -> ArrayRef {
+    match column.as_string_opt::<i32>() {
+        Some(text) => Arc::new(
+            text.iter()
+                .map(|text| text.map(|text| text.trim_end_matches(' ')))
+                .collect::<StringArray>(),
+        ),
+        None => Arc::clone(column),
+    }
 }
 
 fn has_nanoseconds(of: &ArrowType) -> bool {
