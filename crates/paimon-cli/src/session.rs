@@ -1,6 +1,9 @@
 //! What every command has at hand.
 
+use std::sync::Arc;
+
 use paimon::format::env::Env;
+use paimon::format::storage::UrlStorageFactory;
 use paimon::{Context, Registry, Table};
 
 use crate::args::{OptionArgs, TableArgs};
@@ -31,13 +34,15 @@ impl<'a> Session<'a> {
 
     /// The context for tables with these options.
     pub(crate) fn context(&self, options: &OptionArgs) -> Result<Context, CliError> {
+        // Whoever runs a command has credentials in the environment, as for other tools.
+        let storages = UrlStorageFactory::new(self.env.clone(), options.options()?).with_system_credentials();
         Ok(Context::new(self.env.clone())
             .with_registry(self.registry.clone())
-            .with_storage_options(options.options()?))
+            .with_storages(Arc::new(storages)))
     }
 
     /// Opens the table of a command.
-    pub(crate) async fn open(&self, args: &TableArgs) -> Result<Table, CliError> {
+    pub(crate) async fn open(&mut self, args: &TableArgs) -> Result<Table, CliError> {
         let context = self.context(&args.options)?;
         Ok(Table::open(&args.table, args.options.options()?, &context).await?)
     }

@@ -87,15 +87,15 @@ impl BucketPick {
 
 impl Table {
     /// The sorted runs of each selected bucket that has files, in the snapshot that `travel` names. Empty for a table without
-    /// snapshots.
+    /// snapshots. In the order of partitions as text, then buckets.
     ///
     /// Errors: `NotFound`; `Corrupt` when files of a level above 0 share keys; `Invalid` naming an option or a partition column.
     pub async fn buckets(&self, travel: &TimeTravel, selection: &Selection) -> Result<Vec<BucketLevels>> {
+        let fields = self.partition_fields();
+        let selection = selection.resolve(&fields, &self.default_partition_name())?;
         let Some(snapshot) = self.snapshot_store().travel(travel).await? else {
             return Ok(Vec::new());
         };
-        let fields = self.partition_fields();
-        let selection = selection.resolve(&fields, &self.default_partition_name())?;
         let num_levels = CompactSettings::from_options(self.options(), false)?.num_levels;
         let keys = KeyOrder::new(&self.schema().kv_schema()?)?;
         let key_types: Arc<[DataType]> = self.key_types()?.into();
@@ -122,6 +122,7 @@ impl Table {
                 });
             }
         }
+        buckets.sort_by_cached_key(|bucket| (bucket.partition.to_string(), bucket.bucket));
         Ok(buckets)
     }
 

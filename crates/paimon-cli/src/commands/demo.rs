@@ -36,30 +36,53 @@ impl Demo {
         let table = Table::create(&location, schema()?, &context).await?;
         say(session, &format!("A primary-key table of orders, made in {location}"))?;
 
-        let commits: Vec<&str> = ORDERS.split("\n\n").collect();
-        let (first, rest) = commits.split_at(commits.len() / 2 + 2);
-        let rows = feed(&table, first, 1).await?;
+        let mut commits = ORDERS.split("\n\n");
+        let mut identifier = 0;
+        let mut feed = async |blocks: usize| -> Result<usize, CliError> {
+            let mut changes = 0;
+            for block in commits.by_ref().take(blocks) {
+                identifier += 1;
+                changes += commit(&table, block, identifier).await?;
+            }
+            Ok(changes)
+        };
+
+        let changes = feed(1).await?;
         say(
             session,
-            &format!(
-                "{} commits of a change stream, {rows} changes: each made one level-0 file",
-                first.len()
-            ),
+            &format!("The orders so far, {changes} of them, written and committed: one file on level 0"),
         )?;
         show(session, &table).await?;
 
-        say(session, "One compaction: the files that the rule picks, not more")?;
+        say(
+            session,
+            "A full compaction: the file moves to the top level as it is, nothing is rewritten",
+        )?;
+        compact_once(session, &table, true).await?;
+
+        let changes = feed(2).await?;
+        say(session, &format!("The day goes on: 2 commits, {changes} changes"))?;
+        show(session, &table).await?;
+
+        say(
+            session,
+            "One compaction: the new files are merged, the large old one is left alone",
+        )?;
         compact_once(session, &table, false).await?;
 
-        let rows = feed(&table, rest, first.len() + 1).await?;
-        say(session, &format!("{} more commits, {rows} changes", rest.len()))?;
+        let changes = feed(2).await?;
+        say(session, &format!("2 more commits, {changes} changes"))?;
         show(session, &table).await?;
+        compact_once(session, &table, false).await?;
 
-        say(session, "A full compaction: one sorted run, no deletes left")?;
+        let changes = feed(usize::MAX).await?;
+        say(
+            session,
+            &format!("The last commits of the morning, {changes} changes, then a full compaction"),
+        )?;
         compact_once(session, &table, true).await?;
-        show(session, &table).await?;
 
-        say(session, "The orders that are still under way")?;
+        say(session, "What is still under way in Praha and Wien")?;
         print_rows(session, &table).await?;
         say(session, "Look around: the table stays where it is")?;
         for command in ["snapshots", "files", "read"] {
@@ -85,6 +108,8 @@ fn schema() -> Result<SchemaBuilder, CliError> {
         .primary_key(["order_id"])
         .option("bucket", "1")
         .option("write-only", "true")
+        // Small, so that a few commits show what compaction does.
+        .option("num-sorted-run.compaction-trigger", "3")
         .comment("the demo of the paimon command line"))
 }
 
@@ -92,8 +117,8 @@ fn say(session: &mut Session<'_>, text: &str) -> Result<(), CliError> {
     session.console.line(format_args!("\n── {text}"))
 }
 
-/// Writes each block of lines as one commit. Returns the number of changes.
-async fn feed(table: &Table, blocks: &[&str], first_identifier: usize) -> Result<usize, CliError> {
+/// Writes a block of lines as one commit. Returns the number of changes.
+async fn commit(table: &Table, block: &str, identifier: i64) -> Result<usize, CliError> {
     let settings = InputSettings {
         fields: table.schema().fields.clone(),
         kind_field: Some("op".to_owned()),
@@ -102,21 +127,17 @@ async fn feed(table: &Table, blocks: &[&str], first_identifier: usize) -> Result
     };
     let builder = table.write_builder();
     let mut writer = builder.new_write()?;
-    let commit = builder.new_commit()?;
     let mut rows = 0;
-    for (number, block) in blocks.iter().enumerate() {
-        for batch in JsonLines::new("orders.jsonl", block.as_bytes(), settings.clone()) {
-            let (batch, kinds) = batch?;
-            rows += batch.num_rows();
-            match kinds {
-                Some(kinds) => writer.write_with_kinds(&batch, &kinds).await?,
-                None => writer.write(&batch).await?,
-            }
+    for batch in JsonLines::new("orders.jsonl", block.as_bytes(), settings) {
+        let (batch, kinds) = batch?;
+        rows += batch.num_rows();
+        match kinds {
+            Some(kinds) => writer.write_with_kinds(&batch, &kinds).await?,
+            None => writer.write(&batch).await?,
         }
-        let messages = writer.prepare_commit(true).await?;
-        let identifier = i64::try_from(first_identifier + number).map_err(CliError::internal)?;
-        commit.commit(identifier, messages).await?;
     }
+    let messages = writer.prepare_commit(true).await?;
+    builder.new_commit()?.commit(identifier, messages).await?;
     writer.abort().await;
     Ok(rows)
 }
@@ -142,7 +163,7 @@ async fn compact_once(session: &mut Session<'_>, table: &Table, full: bool) -> R
 
 async fn print_rows(session: &mut Session<'_>, table: &Table) -> Result<(), CliError> {
     let fields = &table.schema().fields;
-    let open = Predicate::parse("status IN ('placed', 'paid', 'packed', 'shipped')", fields)?;
+    let open = Predicate::parse("city IN ('Praha', 'Wien') AND status IN ('paid', 'packed')", fields)?;
     let builder = table.read_builder().filter(open);
     let plan = builder.new_scan().plan().await?;
     let mut batches = builder.new_read().stream(plan.splits)?;

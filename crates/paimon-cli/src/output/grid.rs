@@ -78,6 +78,6 @@ mod tests {
         let mut grid = Grid::new(["name", ">rows"]);
         grid.row(["a", "5"]);
         grid.row(["bé\nc", "1000"]);
-        assert_eq!(grid.to_string(), "name    rows\na          5\nbé\\nc  1000\n");
+        assert_eq!(grid.to_string(), "name   rows\na         5\nbé\\nc  1000\n");
     }
 }

@@ -1,5 +1,7 @@
 //! A writer and a compactor on one table, at once.
 
+#![expect(clippy::disallowed_methods, reason = "several tasks that know nothing of each other")]
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
