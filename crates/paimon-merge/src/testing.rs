@@ -232,7 +232,11 @@ pub fn check_engine(factory: &dyn MergeEngineFactory, schema: &Arc<KvSchema>, op
     let engine = factory
         .create(schema, options, &Aggregators::default())
         .map_err(|error| error.to_string())?;
-    let engine = engine.as_ref();
+    check_created(engine.as_ref(), schema)
+}
+
+/// As [`check_engine`], for an engine that a registry made: with aggregate functions of one's own, for example.
+pub fn check_created(engine: &dyn MergeEngine, schema: &Arc<KvSchema>) -> Result<(), String> {
     for seed in 0..40 {
         let sample = sample(engine, schema, seed)?;
         let run = |runs| sample.run(runs).map_err(|error| error.to_string());

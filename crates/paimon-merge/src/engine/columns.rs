@@ -178,7 +178,7 @@ impl Steps {
         self.ends.push(self.versions.len() as u32);
     }
 
-    /// Only what is added: retracts, and rows that begin as copies of them, are left out.
+    /// Without retracts. Rows that begin as copies of them still do, as in Java.
     fn added(&self) -> Self {
         let mut added = Self {
             continued: self.continued,
@@ -187,7 +187,7 @@ impl Steps {
         let mut start = 0;
         for &end in &self.ends {
             for entry in start..end as usize {
-                if matches!(self.steps[entry], Step::Add | Step::Late) {
+                if self.steps[entry] != Step::Retract {
                     added.push(self.versions[entry], self.steps[entry]);
                 }
             }

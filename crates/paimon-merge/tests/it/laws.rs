@@ -105,9 +105,7 @@ fn partial_update_with_functions_that_know_no_order_is_lawful() {
     let mut given = GROUPS.to_vec();
     given.extend([
         ("fields.a.aggregate-function", "sum"),
-        ("fields.a.ignore-retract", "true"),
         ("fields.c.aggregate-function", "max"),
-        ("fields.c.ignore-retract", "true"),
     ]);
     let options = options("partial-update", &given);
     check_engine(&PartialUpdateFactory, &partial_schema(&options), &options).unwrap();

@@ -97,6 +97,9 @@ fn functions_in_a_group_see_late_values() {
     sum.check("+I 1 10 2; -D 1 4 1", "+I 1 6 2");
     // The row begins as a copy of the delete, which is then taken back.
     sum.check("-D 1 5 1; +I 1 7 2", "+I 1 7 2");
+    let ignoring = grouped(STRING, &[function("listagg"), ("fields.a.ignore-retract", "true")]);
+    ignoring.check("-D 1 t5 1; +I 1 t7 2", "+I 1 t5,t7 2");
+    ignoring.check("+I 1 t5 1; -D 1 t6 2; +I 1 t7 3", "+I 1 t5,t7 3");
     let first = grouped(INT, &[function("first_value")]);
     first.check("+I 1 10 2; +I 1 20 1", "+I 1 20 2");
     first.check("+I 1 10 2; +I 1 20 3", "+I 1 10 3");

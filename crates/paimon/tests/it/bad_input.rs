@@ -120,7 +120,6 @@ async fn options_that_are_illegal_or_not_supported() {
         ("bucket", "many"),
         ("bucket-key", "v"),
         ("merge-engine", "newest-of-all"),
-        ("fields.default-aggregate-function", "sum"),
         ("merge-engine", "first-row"),
         ("changelog-producer", "lookup"),
         ("deletion-vectors.enabled", "true"),
