@@ -105,7 +105,10 @@ impl SchemaSource for Schemas {
 
 /// Runs a future and what it spawns.
 pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
+    tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap()
+        .block_on(future)
 }
 
 pub(crate) fn env() -> Env {
