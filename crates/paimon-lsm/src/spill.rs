@@ -37,7 +37,7 @@ pub(crate) struct SpillFile {
     rows: u64,
     bytes: u64,
     /// Given back to the disk budget on drop.
-    _disk: Vec<Reservation>,
+    disk: Vec<Reservation>,
 }
 
 impl SpillWriter {
@@ -74,7 +74,7 @@ impl SpillWriter {
                         disk.total()
                     ))
                 })?;
-                output.file._disk.push(reservation);
+                output.file.disk.push(reservation);
                 Ok::<_, FormatError>(output)
             })
             .await??;
@@ -167,7 +167,7 @@ impl Output {
             path,
             rows: 0,
             bytes: 0,
-            _disk: Vec::new(),
+            disk: Vec::new(),
         };
         let counted = Counted {
             inner: BufWriter::new(output),
@@ -195,7 +195,7 @@ impl Output {
     }
 
     fn reserved(&self) -> u64 {
-        self.file._disk.iter().map(Reservation::bytes).sum()
+        self.file.disk.iter().map(Reservation::bytes).sum()
     }
 
     fn finish(self) -> Result<SpillFile, FormatError> {

@@ -87,7 +87,7 @@ impl BucketPick {
 
 impl Table {
     /// The sorted runs of each selected bucket that has files, in the snapshot that `travel` names. Empty for a table without
-    /// snapshots.
+    /// snapshots. In the order of partitions as text, then buckets.
     ///
     /// Errors: `NotFound`; `Corrupt` when files of a level above 0 share keys; `Invalid` naming an option or a partition column.
     pub async fn buckets(&self, travel: &TimeTravel, selection: &Selection) -> Result<Vec<BucketLevels>> {
@@ -122,6 +122,7 @@ impl Table {
                 });
             }
         }
+        buckets.sort_by_cached_key(|bucket| (bucket.partition.to_string(), bucket.bucket));
         Ok(buckets)
     }
 

@@ -1,14 +1,14 @@
 //! `paimon compact`.
 
 use clap::Args;
-use paimon::CompactReport;
 use paimon::format::env::Budget;
 use paimon::lsm::pick::PickReason;
+use paimon::{CompactReport, FileTotals};
 use serde_json::json;
 
 use crate::args::{PartArgs, TableArgs, memory};
 use crate::error::CliError;
-use crate::output::{Grid, bytes, duration_ms};
+use crate::output::{Grid, bytes, counted, duration_ms};
 use crate::progress::Progress;
 use crate::session::Session;
 
@@ -93,12 +93,9 @@ fn to_json(report: &CompactReport, dry_run: bool) -> serde_json::Value {
 
 /// The report for people.
 pub(super) fn text(report: &CompactReport, dry_run: bool) -> String {
-    let looked_at = report.buckets_looked_at;
+    let looked_at = counted(report.buckets_looked_at as u64, "bucket");
     if report.buckets.is_empty() {
-        return format!(
-            "nothing to do: no compaction is due in {looked_at} {}\n",
-            plural(looked_at, "bucket")
-        );
+        return format!("nothing to do: no compaction is due in {looked_at}\n");
     }
     let mut grid = Grid::new([
         "bucket", "rule", ">level", ">files", ">size", ">rows", "", ">files", ">size", ">rows",
@@ -123,25 +120,18 @@ pub(super) fn text(report: &CompactReport, dry_run: bool) -> String {
         ]);
     }
     let (input, output) = report.totals();
+    let sums = |sums: FileTotals| {
+        let (files, rows) = (counted(sums.files, "file"), counted(sums.rows, "row"));
+        format!("{files}, {}, {rows}", bytes(sums.bytes))
+    };
     let picked = report.buckets.len();
     let end = if dry_run {
-        format!(
-            "dry run: {} files, {}, {} rows would be compacted in {picked} of {looked_at} {}",
-            input.files,
-            bytes(input.bytes),
-            input.rows,
-            plural(looked_at, "bucket"),
-        )
+        format!("dry run: {} would be compacted in {picked} of {looked_at}", sums(input))
     } else {
         format!(
-            "done: {} files, {}, {} rows in; {} files, {}, {} rows out; {picked} of {looked_at} {}, {}, snapshot {}",
-            input.files,
-            bytes(input.bytes),
-            input.rows,
-            output.files,
-            bytes(output.bytes),
-            output.rows,
-            plural(looked_at, "bucket"),
+            "done: {} in; {} out; {picked} of {looked_at}, {}, snapshot {}",
+            sums(input),
+            sums(output),
             duration_ms(report.milliseconds),
             report.snapshot.map_or_else(|| "?".to_owned(), |id| id.to_string()),
         )
@@ -161,13 +151,5 @@ fn rule(reason: PickReason) -> String {
         PickReason::ForceUpLevel0 => "force up level 0".to_owned(),
         PickReason::Full => "full".to_owned(),
         other => format!("{other:?}"),
-    }
-}
-
-fn plural(count: usize, word: &str) -> String {
-    if count == 1 {
-        word.to_owned()
-    } else {
-        format!("{word}s")
     }
 }

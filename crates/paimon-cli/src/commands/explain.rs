@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::args::{PartArgs, TableArgs};
 use crate::commands::levels::draw;
 use crate::error::CliError;
-use crate::output::bytes;
+use crate::output::{bytes, counted};
 use crate::session::Session;
 
 /// Say what a compaction would pick now, and by which rule
@@ -69,10 +69,10 @@ pub(super) fn text(pick: &BucketPick) -> String {
         "deletes stay"
     };
     format!(
-        "→ the {} newest {runs} ({} in {} files) to level {}; {deletes}\n  because {}\n",
+        "→ the {} newest {runs} ({} in {}) to level {}; {deletes}\n  because {}\n",
         unit.runs,
         bytes(pick.bytes()),
-        unit.files.len(),
+        counted(unit.files.len() as u64, "file"),
         unit.output_level,
         pick.why,
     )

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::args::TableArgs;
 use crate::error::CliError;
 use crate::input::{self, InputFormat, InputSettings};
-use crate::output::bytes;
+use crate::output::{bytes, counted};
 use crate::progress::Progress;
 use crate::session::Session;
 
@@ -179,9 +179,9 @@ fn report(session: &mut Session<'_>, written: &Written) -> Result<(), CliError> 
             .console
             .line("nothing to do: these commits are in the table already"),
         Some(snapshot) => session.console.line(format_args!(
-            "wrote {} rows in {} files ({}), snapshot {snapshot}",
-            written.rows,
-            written.files,
+            "wrote {} in {} ({}), snapshot {snapshot}",
+            counted(written.rows as u64, "row"),
+            counted(written.files as u64, "file"),
             bytes(written.bytes),
         )),
     }

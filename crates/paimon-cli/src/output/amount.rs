@@ -18,6 +18,12 @@ pub(crate) fn bytes(count: u64) -> String {
     format!("{value:.1} {unit}")
 }
 
+/// `1 file`, `2 files`.
+pub(crate) fn counted(count: u64, word: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {word}{plural}")
+}
+
 /// `12 ms`, `3.4 s`, `2 min 5 s`.
 pub(crate) fn duration_ms(ms: i64) -> String {
     if ms < 1000 {

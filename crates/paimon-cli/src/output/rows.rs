@@ -1,7 +1,7 @@
 //! Table rows as text.
 
 use paimon::format::types::DataField;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::{Console, Grid};
 use crate::commands::RowFormat;
@@ -34,9 +34,7 @@ impl<'a> Rows<'a> {
         match self.format {
             RowFormat::Json => {
                 for row in rows {
-                    let names = self.fields.iter().map(|field| field.name.clone());
-                    let object: Map<String, Value> = names.zip(row.iter().cloned()).collect();
-                    console.json(&Value::Object(object))?;
+                    console.line(object(self.fields, row))?;
                 }
                 Ok(())
             }
@@ -84,6 +82,13 @@ impl<'a> Rows<'a> {
         self.page.drain(..).for_each(|row| grid.row(row));
         console.print(grid)
     }
+}
+
+/// A row as a JSON object whose members stand in column order.
+fn object(fields: &[DataField], row: &[Value]) -> String {
+    let members = fields.iter().zip(row);
+    let members = members.map(|(field, value)| format!("{}:{value}", Value::from(field.name.as_str())));
+    format!("{{{}}}", members.collect::<Vec<_>>().join(","))
 }
 
 /// A value without JSON's quotes; nested values stay JSON.

@@ -1,6 +1,7 @@
 //! Every command on a small table, for people and for machines.
 
 use insta::assert_snapshot;
+use serde_json::Value;
 
 use crate::support::Shell;
 
@@ -30,6 +31,31 @@ async fn a_table_is_shown_from_all_sides() {
     assert_snapshot!("explain_full", shell.ok(&["explain", "@t", "--full"]).await);
 }
 
+/// Without sizes of files, which change with every version of an encoder.
+fn masked(mut json: Value) -> Value {
+    match &mut json {
+        Value::Object(members) => {
+            for (name, value) in members.iter_mut() {
+                let size = name.starts_with("bytes") || name.ends_with("Size");
+                *value = match value.take() {
+                    Value::Number(_) if size => Value::from("#"),
+                    Value::String(text) if name == "why" => {
+                        let words: Vec<&str> = text.split(' ').collect();
+                        let number = |at: usize| words.get(at + 1).is_some_and(|next| next.starts_with("bytes"));
+                        let words = words.iter().enumerate();
+                        let words = words.map(|(at, word)| if number(at) { "#" } else { word });
+                        Value::from(words.collect::<Vec<_>>().join(" "))
+                    }
+                    value => masked(value),
+                };
+            }
+        }
+        Value::Array(values) => values.iter_mut().for_each(|value| *value = masked(value.take())),
+        _ => {}
+    }
+    json
+}
+
 #[tokio::test]
 async fn machines_get_json() {
     let shell = shop().await;
@@ -46,9 +72,10 @@ async fn machines_get_json() {
         &["read", "@t", "--limit", "1"],
     ] {
         let out = shell.ok(&[command, &["--json"]].concat()).await;
-        for line in out.lines() {
-            serde_json::from_str::<serde_json::Value>(line).unwrap();
-        }
+        let lines = out
+            .lines()
+            .map(|line| masked(serde_json::from_str(line).unwrap()).to_string() + "\n");
+        let out: String = lines.collect();
         all.push_str(&format!("$ paimon {}\n{out}", command.join(" ")));
     }
     assert_snapshot!(all);

@@ -75,7 +75,7 @@ async fn json_rows_are_objects_or_arrays_and_commits_can_be_named() {
             .run_with_input(&args, lines)
             .await
             .out
-            .starts_with("wrote 3 rows in 1 files (")
+            .starts_with("wrote 3 rows in 1 file (")
     );
     let again = shell.run_with_input(&args, lines).await;
     assert_eq!(

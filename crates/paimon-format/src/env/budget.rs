@@ -164,6 +164,7 @@ mod tests {
 
     /// Many threads release and wait at the same moments; a lost wake-up would hang here.
     #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+    #[expect(clippy::disallowed_methods, reason = "the race needs threads")]
     async fn no_release_is_missed() {
         let budget = Budget::new(3);
         let work = (0..8).map(|_| {

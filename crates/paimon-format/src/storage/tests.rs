@@ -33,9 +33,9 @@ async fn memory_keeps_its_promises() {
 #[cfg(feature = "object-store")]
 #[tokio::test]
 async fn object_store_keeps_its_promises() {
-    let store = Arc::new(object_store::memory::InMemory::new());
+    let store: Arc<dyn object_store::ObjectStore> = Arc::new(object_store::memory::InMemory::new());
     for root in ["", "warehouse/db.db/t%3A1"] {
-        let storage = object::ObjectStorage::new(store.clone(), root, tokio_env()).unwrap();
+        let storage = object::ObjectStorage::new(Arc::clone(&store), root, tokio_env()).unwrap();
         check_storage(&storage).await.unwrap();
     }
 }

@@ -1,4 +1,6 @@
 //! What the S3 client makes of bad answers: a loopback server that answers by script.
+#![expect(clippy::unwrap_used, reason = "a test's own set-up must work")]
+#![expect(clippy::disallowed_methods, reason = "the server runs beside the client")]
 
 use std::sync::{Arc, Mutex};
 

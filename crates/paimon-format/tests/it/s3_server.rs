@@ -1,4 +1,5 @@
 //! The storage contract on a real S3 server: `.ci/with_s3.py cargo test -p paimon-format s3_server`.
+#![expect(clippy::unwrap_used, reason = "a test's own set-up must work")]
 
 use std::env;
 use std::sync::Arc;

@@ -6,7 +6,7 @@ use futures::channel::oneshot;
 use paimon_format::env::Env;
 use paimon_format::meta::DataFileMeta;
 
-use super::{CompactResult, CompactSettings, CompactTask, MergeTreeCompactRewriter, drop_delete};
+use super::{CompactResult, CompactSettings, CompactStep, CompactTask, MergeTreeCompactRewriter, drop_delete};
 use crate::LsmError;
 use crate::levels::Levels;
 use crate::pick::{CompactStrategy, CompactUnit, PickContext, pick_full_compaction};
@@ -82,42 +82,25 @@ impl MergeTreeCompactManager {
         self.running.is_some()
     }
 
-    /// What the strategy would pick now, or a full compaction; `None`: nothing that changes anything.
-    ///
-    /// The strategy remembers picks: to look without a trace, ask a copy.
+    /// What the strategy picks now, or a full compaction; `None`: nothing that changes anything. Nothing is started, but a strategy
+    /// that counts its picks has counted this one.
     pub fn pick(&mut self, full: bool) -> Option<CompactUnit> {
         let runs = self.levels.level_sorted_runs();
+        let context = PickContext::now(&*self.env.clock, self.levels.number_of_levels());
         if full {
-            let now_ms = self.env.clock.now_ms();
-            return pick_full_compaction(self.levels.number_of_levels(), &runs, |file| {
-                self.rewriter.must_rewrite(file, now_ms)
+            return pick_full_compaction(context.num_levels, &runs, |file| {
+                self.rewriter.must_rewrite(file, context.now_ms)
             });
         }
-        let now_ms = self.env.clock.now_ms();
-        let local_ms = now_ms.saturating_add(self.env.clock.local_offset_ms(now_ms));
-        let context = PickContext {
-            num_levels: self.levels.number_of_levels(),
-            now_ms,
-            local_hour: u8::try_from(local_ms.div_euclid(3_600_000).rem_euclid(24)).unwrap_or(0),
-        };
         self.strategy.pick(&runs, &context).filter(|unit| !unit.is_no_op())
     }
 
-    /// Starts a compaction if there is something to do. Without `full` it does nothing while a result is outstanding, even one
-    /// that is ready. Must be called where [`Runtime::spawn`](paimon_format::env::Runtime::spawn) works.
+    /// The next compaction with all that is decided before it starts. As [`pick`](Self::pick).
     ///
-    /// Errors: `Invalid` when `full` and a task is outstanding; a strategy that breaks its contract is `Internal`.
-    pub fn trigger_compaction(&mut self, full: bool) -> Result<(), LsmError> {
-        if self.running.is_some() {
-            return match full {
-                false => Ok(()),
-                true => Err(LsmError::Invalid(
-                    "a compaction is still running while a full one is asked for: wait for its result first".into(),
-                )),
-            };
-        }
+    /// Errors: `Internal` when the strategy breaks its contract.
+    pub fn plan(&mut self, full: bool) -> Result<Option<CompactTask>, LsmError> {
         let Some(unit) = self.pick(full) else {
-            return Ok(());
+            return Ok(None);
         };
         let max_level = self.levels.max_level();
         if !(1..=max_level).contains(&unit.output_level) {
@@ -128,14 +111,39 @@ impl MergeTreeCompactManager {
         }
         let highest = self.levels.non_empty_highest_level();
         let drops = drop_delete(unit.output_level, highest, false, self.settings.force_keep_delete);
-        tracing::debug!(
-            reason = ?unit.reason,
-            files = unit.files.len(),
-            output_level = unit.output_level,
-            drop_delete = drops,
-            "compaction picked"
-        );
-        self.running = Some(self.submit(CompactTask::new(unit, max_level, drops)));
+        Ok(Some(CompactTask::new(unit, max_level, drops)))
+    }
+
+    /// What a task will do, step by step.
+    ///
+    /// Errors: `Corrupt` when a file's key bounds cannot be read.
+    pub fn steps(&self, task: &CompactTask) -> Result<Vec<CompactStep>, LsmError> {
+        self.rewriter.steps(task)
+    }
+
+    /// Starts a compaction if there is something to do. Without `full` it does nothing while a result is outstanding, even one
+    /// that is ready. Must be called where [`Runtime::spawn`](paimon_format::env::Runtime::spawn) works.
+    ///
+    /// Errors: `Invalid` when `full` and a task is outstanding; those of [`plan`](Self::plan).
+    pub fn trigger_compaction(&mut self, full: bool) -> Result<(), LsmError> {
+        if self.running.is_some() {
+            return match full {
+                false => Ok(()),
+                true => Err(LsmError::Invalid(
+                    "a compaction is still running while a full one is asked for: wait for its result first".into(),
+                )),
+            };
+        }
+        if let Some(task) = self.plan(full)? {
+            tracing::debug!(
+                reason = ?task.reason,
+                files = task.files.len(),
+                output_level = task.output_level,
+                drop_delete = task.drop_delete,
+                "compaction picked"
+            );
+            self.running = Some(self.submit(task));
+        }
         Ok(())
     }
 

@@ -39,6 +39,16 @@ impl SortedRun {
     pub fn total_size(&self) -> u64 {
         self.size
     }
+
+    /// When its newest file was made, and that file's name: an order of runs that does not hang on how they were found. Versions
+    /// that nothing else tells apart (two writers that counted from the same number) come in this order.
+    pub(crate) fn age(&self) -> Option<(Option<i64>, &str)> {
+        let ages = self
+            .files
+            .iter()
+            .map(|file| (file.creation_time_ms, file.file_name.as_str()));
+        ages.max()
+    }
 }
 
 /// A sorted run and its level, as the picker sees it. Level 0 has a run per file, every other level at most one.

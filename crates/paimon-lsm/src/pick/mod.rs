@@ -16,6 +16,7 @@ mod universal;
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use paimon_format::env::Clock;
 use paimon_format::meta::DataFileMeta;
 
 pub use crate::levels::{LevelSortedRun, SortedRun};
@@ -39,6 +40,17 @@ pub struct PickContext {
 }
 
 impl PickContext {
+    /// This very moment.
+    pub fn now(clock: &dyn Clock, num_levels: i32) -> Self {
+        let now_ms = clock.now_ms();
+        let local_ms = now_ms.saturating_add(clock.local_offset_ms(now_ms));
+        Self {
+            num_levels,
+            now_ms,
+            local_hour: u8::try_from(local_ms.div_euclid(3_600_000).rem_euclid(24)).unwrap_or(0),
+        }
+    }
+
     /// The highest level.
     pub fn max_level(&self) -> i32 {
         self.num_levels - 1

@@ -446,3 +446,14 @@ fn arbitrary_runs() -> impl Strategy<Value = Vec<LevelSortedRun>> {
         parse_runs(&level0.chain(upper).collect::<Vec<_>>().join(" ")).unwrap()
     })
 }
+
+#[test]
+fn the_hour_is_local() {
+    use paimon_format::env::TickingClock;
+    let hour = |offset_ms| {
+        // 2024-01-01 22:30 UTC.
+        let clock = TickingClock::new(1_704_148_200_000, 0).with_offset_ms(offset_ms);
+        PickContext::now(&clock, 6).local_hour
+    };
+    assert_eq!((hour(0), hour(2 * 3_600_000), hour(-23 * 3_600_000)), (22, 0, 23));
+}

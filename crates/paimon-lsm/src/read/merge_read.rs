@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use arrow_array::{Array, BooleanArray, Int8Array, RecordBatch};
+use arrow_array::{Array, Int8Array, RecordBatch};
 use arrow_select::filter::{filter, filter_record_batch};
 use futures::stream::{BoxStream, StreamExt, TryStreamExt};
 use futures::{future, stream};
@@ -11,9 +11,11 @@ use paimon_format::FormatError;
 use paimon_format::env::Env;
 use paimon_format::kv::{KeyRange, KvBatch, KvFiles, KvSchema};
 use paimon_format::meta::DataFileMeta;
+use paimon_format::predicate::Predicate;
 use paimon_merge::engine::MergeEngine;
 
-use super::{ReadProjection, RowFilter};
+use super::ReadProjection;
+use super::filter::key_range;
 use crate::LsmError;
 use crate::compact::pipeline::{MergeJob, MergePipeline, PipelineSettings};
 use crate::levels::{Section, SortedRun};
@@ -39,8 +41,7 @@ pub struct MergeRead {
     table: Arc<KvSchema>,
     engine: Arc<dyn MergeEngine>,
     wanted: Vec<usize>,
-    filter: Option<Arc<dyn RowFilter>>,
-    keys: KeyRange,
+    filter: Option<Arc<Predicate>>,
     deleted: HashMap<String, Arc<BTreeSet<u64>>>,
     settings: PipelineSettings,
 }
@@ -64,7 +65,6 @@ impl MergeRead {
             table,
             engine,
             filter: None,
-            keys: KeyRange::default(),
             deleted: HashMap::new(),
             settings: PipelineSettings::default(),
         }
@@ -76,15 +76,10 @@ impl MergeRead {
         self
     }
 
-    /// Only rows that match. The columns it looks at need not be among those asked for.
-    pub fn with_filter(mut self, filter: Arc<dyn RowFilter>) -> Self {
-        self.filter = Some(filter);
-        self
-    }
-
-    /// Skips what lies outside a range of keys; rows outside may still come, the filter must say so again.
-    pub fn with_keys(mut self, keys: KeyRange) -> Self {
-        self.keys = keys;
+    /// Only rows that match. The columns it looks at need not be among those asked for. Applied to merged rows; what it says about the key
+    /// also prunes what is read.
+    pub fn with_filter(mut self, filter: Predicate) -> Self {
+        self.filter = Some(Arc::new(filter));
         self
     }
 
@@ -105,26 +100,26 @@ impl MergeRead {
     ///
     /// Errors (in the stream): those of the files; `Invalid` for a column that the table does not have.
     pub fn merged(&self, sections: Vec<Section>) -> BoxStream<'static, Result<ReadBatch, LsmError>> {
-        let mut wanted = self.wanted.clone();
-        wanted.extend(self.filter.iter().flat_map(|filter| filter.columns()));
-        wanted.extend(&self.table.key);
-        wanted.sort_unstable();
-        wanted.dedup();
-        self.read(sections, Rows::Table, self.engine.needs(&wanted))
+        let mut asked = self.wanted.clone();
+        asked.extend(self.filtered_columns());
+        asked.extend(&self.table.key);
+        asked.sort_unstable();
+        asked.dedup();
+        self.read(sections, Rows::Table, self.engine.needs(&asked))
     }
 
     /// The rows of files that need no merging (no key twice among all of them), one file after another, retracts dropped.
     ///
     /// Errors as [`merged`](Self::merged).
     pub fn raw(&self, files: Vec<Arc<DataFileMeta>>) -> BoxStream<'static, Result<ReadBatch, LsmError>> {
-        self.read(one_by_one(files), Rows::Table, Vec::new())
+        self.read(one_by_one(files), Rows::Table, self.filtered_columns())
     }
 
     /// The records of files as they are, one file after another, every kind: new level-0 files or changelog files as changes.
     ///
     /// Errors as [`merged`](Self::merged).
     pub fn changes(&self, files: Vec<Arc<DataFileMeta>>) -> BoxStream<'static, Result<ReadBatch, LsmError>> {
-        self.read(one_by_one(files), Rows::Changes, Vec::new())
+        self.read(one_by_one(files), Rows::Changes, self.filtered_columns())
     }
 
     fn read(
@@ -133,8 +128,14 @@ impl MergeRead {
         rows: Rows,
         needed: Vec<usize>,
     ) -> BoxStream<'static, Result<ReadBatch, LsmError>> {
-        let looked_at = self.filter.as_ref().map_or(&[][..], |filter| filter.columns());
-        let projection = match ReadProjection::new(&self.table, &self.wanted, &needed, looked_at) {
+        let checked = self
+            .filter
+            .as_ref()
+            .map_or(Ok(()), |filter| filter.check(&self.table.fields));
+        let projection = checked
+            .map_err(LsmError::from)
+            .and_then(|()| ReadProjection::new(&self.table, &self.wanted, &needed));
+        let projection = match projection {
             Ok(projection) => projection,
             Err(error) => return stream::once(future::ready(Err(error))).boxed(),
         };
@@ -143,7 +144,10 @@ impl MergeRead {
             drop_delete: rows == Rows::Table,
             expired_before: None,
             deleted: self.deleted.clone(),
-            keys: self.keys.clone(),
+            keys: self
+                .filter
+                .as_ref()
+                .map_or_else(KeyRange::default, |filter| key_range(filter, &self.table)),
         };
         let merged = MergePipeline::new(
             self.env.clone(),
@@ -159,13 +163,21 @@ impl MergeRead {
                 let (env, filter, projection) = (env.clone(), filter.clone(), projection.clone());
                 async move {
                     match filter {
-                        Some(filter) => env.cpu(move || filtered(&batch, &projection, filter.as_ref())).await?,
+                        Some(filter) => env.cpu(move || filtered(&batch, &projection, &filter)).await?,
                         None => whole(&batch, &projection),
                     }
                 }
             })
             .try_filter(|batch| future::ready(batch.kinds.len() > 0))
             .boxed()
+    }
+}
+
+impl MergeRead {
+    /// Positions of the columns that the filter looks at.
+    fn filtered_columns(&self) -> Vec<usize> {
+        let names = self.filter.iter().flat_map(|filter| filter.columns());
+        names.filter_map(|name| self.table.position(name)).collect()
     }
 }
 
@@ -184,8 +196,8 @@ fn whole(batch: &KvBatch, projection: &ReadProjection) -> Result<ReadBatch, LsmE
     })
 }
 
-fn filtered(batch: &KvBatch, projection: &ReadProjection, condition: &dyn RowFilter) -> Result<ReadBatch, LsmError> {
-    let keep: BooleanArray = condition.keep(&projection.filter_columns(batch))?;
+fn filtered(batch: &KvBatch, projection: &ReadProjection, condition: &Predicate) -> Result<ReadBatch, LsmError> {
+    let keep = condition.evaluate(&batch.columns)?;
     let all = whole(batch, projection)?;
     let failed = |error| FormatError::internal(format!("filtering a batch: {error}"));
     let kinds = filter(&all.kinds, &keep).map_err(failed)?;

@@ -4,6 +4,8 @@ mod filter;
 mod merge_read;
 mod projection;
 
-pub use filter::RowFilter;
 pub use merge_read::{MergeRead, ReadBatch};
 pub use projection::ReadProjection;
+
+#[cfg(test)]
+mod tests;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::{Schema, SchemaRef};
 use paimon_format::FormatError;
 use paimon_format::kv::{KvBatch, KvSchema, VALUE_OFFSET};
@@ -17,16 +17,14 @@ pub struct ReadProjection {
     /// Positions among a read batch's columns.
     output: Vec<usize>,
     schema: SchemaRef,
-    filter: Vec<usize>,
 }
 
 impl ReadProjection {
-    /// A read of `wanted` (positions in `table.fields`, in output order) that must read `needed` besides, with `filter` columns for a
-    /// [`RowFilter`](super::RowFilter).
+    /// A read of `wanted` (positions in `table.fields`, in output order) that must read `needed` besides.
     ///
     /// Errors: `Invalid` when a position is out of range.
-    pub fn new(table: &KvSchema, wanted: &[usize], needed: &[usize], filter: &[usize]) -> Result<Self, LsmError> {
-        let all: Vec<usize> = wanted.iter().chain(needed).chain(filter).copied().collect();
+    pub fn new(table: &KvSchema, wanted: &[usize], needed: &[usize]) -> Result<Self, LsmError> {
+        let all: Vec<usize> = wanted.iter().chain(needed).copied().collect();
         let read = table.project(&all)?;
         let position = |&column: &usize| {
             table
@@ -37,13 +35,11 @@ impl ReadProjection {
                 .ok_or_else(|| FormatError::internal(format!("column {column} is not read")))
         };
         let output = wanted.iter().map(position).collect::<Result<Vec<_>, _>>()?;
-        let filter = filter.iter().map(position).collect::<Result<Vec<_>, _>>()?;
         let fields: Vec<_> = output.iter().map(|&column| read.arrow.field(column).clone()).collect();
         Ok(Self {
             schema: Arc::new(Schema::new(fields)),
             read: Arc::new(read),
             output,
-            filter,
         })
     }
 
@@ -59,22 +55,13 @@ impl ReadProjection {
 
     /// The output columns of a read batch, not copied.
     pub fn project(&self, batch: &KvBatch) -> Result<RecordBatch, LsmError> {
-        let columns = pick(batch, &self.output);
+        let columns = self
+            .output
+            .iter()
+            .filter_map(|&column| batch.columns.columns().get(column));
+        let columns = columns.map(Arc::clone).collect();
         let options = RecordBatchOptions::new().with_row_count(Some(batch.len()));
         RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)
             .map_err(|error| FormatError::internal(format!("projecting a batch: {error}")).into())
     }
-
-    /// The columns that the filter looks at.
-    pub fn filter_columns(&self, batch: &KvBatch) -> Vec<ArrayRef> {
-        pick(batch, &self.filter)
-    }
-}
-
-fn pick(batch: &KvBatch, columns: &[usize]) -> Vec<ArrayRef> {
-    columns
-        .iter()
-        .filter_map(|&column| batch.columns.columns().get(column))
-        .map(Arc::clone)
-        .collect()
 }

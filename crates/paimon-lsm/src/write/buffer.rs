@@ -19,6 +19,8 @@ use crate::spill::{SpillFile, SpillWriter};
 const BATCH_ROWS: usize = 8192;
 /// Budget is taken in steps of this, bytes.
 const RESERVE_STEP: u64 = 1 << 20;
+/// With more temporary files than this a full buffer is flushed: all of them are merged at once.
+const MAX_SPILLS: usize = 128;
 /// The level of a record that is in no file yet.
 pub(super) const BUFFER_LEVEL: i32 = -1;
 
@@ -106,7 +108,9 @@ impl WriteBuffer {
     pub(super) async fn spill(&mut self) -> Result<bool, LsmError> {
         let spilled: u64 = self.spills.iter().map(|spill| spill.bytes()).sum();
         // Compressed records take no more room than in memory.
-        let fits = self.max_spill_bytes.is_some_and(|max| spilled < max) && self.env.disk.free() >= self.memory_bytes();
+        let fits = self.max_spill_bytes.is_some_and(|max| spilled < max)
+            && self.spills.len() < MAX_SPILLS
+            && self.env.disk.free() >= self.memory_bytes();
         if !fits {
             return Ok(false);
         }
@@ -180,7 +184,7 @@ impl WriteBuffer {
             kinds.iter().map(|&kind| kind as i8),
         )));
         columns.extend(values.columns().iter().map(Arc::clone));
-        Ok(RecordBatch::try_new(Arc::clone(&self.schema.arrow), columns).map_err(internal)?)
+        RecordBatch::try_new(Arc::clone(&self.schema.arrow), columns).map_err(internal)
     }
 
     /// Takes over batches that are complete, with their keys.

@@ -7,11 +7,15 @@ use arrow_select::interleave::interleave_record_batch;
 use futures::{StreamExt, stream};
 use paimon_format::FormatError;
 use paimon_format::env::{Env, Reservation};
-use paimon_format::kv::{BatchLimit, KeyCodec, Keys, KvBatch, KvStream, RowLevels};
+use paimon_format::kv::{KeyCodec, Keys, KvBatch, KvStream, RowLevels};
 use paimon_merge::MergeError;
 use paimon_merge::plan::{RowRef, VersionOrder, Versioned};
 
 use super::buffer::BUFFER_LEVEL;
+
+/// Gathered batches are this large: many sorted runs may be merged at once, each with one or two of them in memory.
+const BATCH_ROWS: usize = 8192;
+const BATCH_BYTES: usize = 1 << 20;
 
 /// Positions of all rows by (key, user-defined sequence, arrival). Batches come in order of arrival, their keys in any order.
 ///
@@ -125,7 +129,6 @@ impl SortedRows {
     /// Sorts the rows of these batches, which came in order of arrival; at least one. CPU-bound.
     pub(super) fn new(batches: Vec<KvBatch>, order: &VersionOrder, codec: KeyCodec) -> Result<Self, MergeError> {
         let rows = sort(&batches, order)?;
-        let limit = BatchLimit::default();
         let bytes: usize = batches.iter().map(KvBatch::memory_size).sum();
         let row_bytes = bytes.div_ceil(rows.len().max(1)).max(1);
         Ok(Self {
@@ -133,7 +136,7 @@ impl SortedRows {
             codec,
             rows,
             next: 0,
-            rows_per_batch: (limit.bytes / row_bytes).clamp(1, limit.rows),
+            rows_per_batch: (BATCH_BYTES / row_bytes).clamp(1, BATCH_ROWS),
         })
     }
 

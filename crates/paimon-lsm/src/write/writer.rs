@@ -15,7 +15,7 @@ use super::flush::flush;
 use super::pending::PendingIncrement;
 use super::{WriteSettings, WriterState};
 use crate::LsmError;
-use crate::compact::{MergeTreeCompactManager, delete_quietly};
+use crate::compact::{CompactStep, CompactTask, MergeTreeCompactManager, delete_quietly};
 use crate::levels::{Levels, LevelsView};
 
 /// Whether a commit waits for the running compaction.
@@ -153,6 +153,23 @@ impl MergeTreeWriter {
                 Ok(compaction.is_compacting())
             }
             None => Ok(false),
+        }
+    }
+
+    /// What a compaction would do now, for dry runs; buffered records are not in it, and nothing is started. `None`: nothing, or
+    /// the writer is write-only.
+    ///
+    /// Errors as [`MergeTreeCompactManager::plan`] and [`steps`](MergeTreeCompactManager::steps).
+    pub fn plan_compaction(&mut self, full: bool) -> Result<Option<(CompactTask, Vec<CompactStep>)>, LsmError> {
+        let Some(compaction) = &mut self.compaction else {
+            return Ok(None);
+        };
+        match compaction.plan(full)? {
+            Some(task) => {
+                let steps = compaction.steps(&task)?;
+                Ok(Some((task, steps)))
+            }
+            None => Ok(None),
         }
     }
 

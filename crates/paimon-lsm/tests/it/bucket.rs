@@ -80,8 +80,17 @@ impl Bucket {
     }
 
     /// Makes a snapshot: an append, then a compaction, as committers do. Every file taken away must be there, and what is left
-    /// must be a tree.
+    /// must be a tree of files in memory.
     pub(crate) fn commit(&mut self, increment: &CommitIncrement) {
+        self.commit_unchecked(increment);
+        let names = self.memory.names();
+        for file in &self.live {
+            assert!(names.contains(&file.file_name), "{} has no bytes", file.file_name);
+        }
+    }
+
+    /// As [`commit`](Self::commit), for files that are elsewhere.
+    pub(crate) fn commit_unchecked(&mut self, increment: &CommitIncrement) {
         self.live.extend(increment.data.new_files.iter().map(Arc::clone));
         for gone in &increment.compact.compact_before {
             let position = self.live.iter().position(|file| file == gone);
@@ -90,10 +99,6 @@ impl Bucket {
         }
         self.live.extend(increment.compact.compact_after.iter().map(Arc::clone));
         self.tree();
-        let names = self.memory.names();
-        for file in &self.live {
-            assert!(names.contains(&file.file_name), "{} has no bytes", file.file_name);
-        }
     }
 
     /// The last snapshot's tree, drawn.
@@ -176,4 +181,11 @@ pub(crate) fn print(rows: &BTreeMap<i64, Option<i64>>) -> String {
 /// Keys from `range`, each with the same value.
 pub(crate) fn all(range: std::ops::Range<i64>, value: i64) -> Vec<Change> {
     range.map(|key| (key, Some(value))).collect()
+}
+
+/// Lets background tasks come forward.
+pub(crate) async fn idle(times: u8) {
+    for _ in 0..times {
+        tokio::task::yield_now().await;
+    }
 }

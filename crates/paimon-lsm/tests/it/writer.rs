@@ -4,11 +4,12 @@ use arrow_array::{Array, RecordBatch, StringArray};
 use paimon_format::ErrorKind;
 use paimon_format::env::Budget;
 use paimon_format::kv::SequenceOrder;
+use paimon_lsm::compact::CompactStep;
 use paimon_lsm::levels::LevelsView;
 use paimon_lsm::write::WaitCompaction::{No, Yes};
 use std::sync::Arc;
 
-use crate::bucket::{Bucket, all, batch, print, write};
+use crate::bucket::{Bucket, all, batch, idle, print, write};
 
 #[tokio::test]
 async fn records_are_numbered_in_order_of_arrival_and_merged_at_the_flush() {
@@ -71,7 +72,14 @@ async fn without_waiting_the_result_comes_with_the_next_commit() {
         let increment = writer.prepare_commit(No).await.unwrap();
         bucket.commit(&increment);
     }
-    // The inline runtime has finished it, and prepare_commit looks once more.
+    insta::assert_snapshot!(bucket.tree(), @r"
+    L0        5 B  data-0002.parquet (5, seq 5..9)
+    L0        5 B  data-0001.parquet (5, seq 0..4)
+    ");
+    idle(200).await;
+    let increment = writer.prepare_commit(No).await.unwrap();
+    assert!(increment.data.is_empty());
+    bucket.commit(&increment);
     insta::assert_snapshot!(bucket.tree(), @"L5        5 B  data-0003.parquet (5, seq 5..9)");
 }
 
@@ -361,4 +369,64 @@ async fn a_builder_names_what_is_missing() {
     assert_eq!(error.to_string(), "a writer needs a merge engine");
     let error = builder().engine(bucket.engine()).build().unwrap_err();
     assert_eq!(error.to_string(), "a writer needs an environment");
+}
+
+#[tokio::test]
+async fn writers_that_counted_from_the_same_number_are_told_apart_by_time() {
+    let mut bucket = Bucket::new();
+    bucket.settings.write_only = true;
+    let (mut first, mut second) = (bucket.writer(), bucket.writer());
+    write(&mut first, &bucket.schema, &[(1, Some(8))]).await;
+    write(&mut second, &bucket.schema, &[(1, Some(9))]).await;
+    for writer in [&mut first, &mut second] {
+        let increment = writer.prepare_commit(No).await.unwrap();
+        bucket.commit(&increment);
+    }
+    // The later file wins, in whatever order files are listed, before a compaction and after it.
+    assert_eq!(print(&bucket.rows().await), "1=9");
+    bucket.live.reverse();
+    assert_eq!(print(&bucket.rows().await), "1=9");
+    bucket.settings.write_only = false;
+    let mut compactor = bucket.writer();
+    compactor.compact(true).await.unwrap();
+    let increment = compactor.prepare_commit(Yes).await.unwrap();
+    bucket.commit(&increment);
+    assert_eq!(print(&bucket.rows().await), "1=9");
+    assert_eq!(bucket.live.len(), 1);
+}
+
+#[tokio::test]
+async fn a_task_travels_as_data() {
+    let unit = paimon_lsm::pick::CompactUnit {
+        output_level: 5,
+        files: vec![Arc::new(paimon_lsm::testing::keyed_file("a", 0, (1, 2), 10))],
+        runs: 1,
+        rewrite_each: false,
+        reason: paimon_lsm::pick::PickReason::Full,
+    };
+    let task = paimon_lsm::compact::CompactTask::new(unit, 5, true);
+    let json = serde_json::to_string(&task).unwrap();
+    let back: paimon_lsm::compact::CompactTask = serde_json::from_str(&json).unwrap();
+    assert_eq!(back, task);
+}
+
+#[tokio::test]
+async fn a_dry_run_starts_nothing() {
+    let mut bucket = Bucket::new();
+    bucket.settings.write_only = true;
+    let mut writer = bucket.writer();
+    for round in 0..3 {
+        write(&mut writer, &bucket.schema, &all(round * 15..round * 15 + 20, round)).await;
+        let increment = writer.prepare_commit(No).await.unwrap();
+        bucket.commit(&increment);
+    }
+    assert_eq!(writer.plan_compaction(true).unwrap(), None);
+    bucket.settings.write_only = false;
+    let mut compactor = bucket.writer();
+    assert_eq!(compactor.plan_compaction(false).unwrap(), None);
+    let (task, steps) = compactor.plan_compaction(true).unwrap().unwrap();
+    assert_eq!((task.files.len(), task.output_level, task.drop_delete), (3, 5, true));
+    assert!(matches!(&steps[..], [CompactStep::Rewrite(sections)] if sections.len() == 1));
+    assert!(!compactor.compact_not_completed().unwrap());
+    assert!(compactor.prepare_commit(Yes).await.unwrap().is_empty());
 }

@@ -25,8 +25,8 @@ async fn table() -> TestTable {
 async fn an_append_and_a_compaction_make_two_snapshots() {
     let mut table = table().await;
     let (a, b) = (file("a", 0, 1, 5), file("b", 0, 3, 9));
-    assert_eq!(table.commit(vec![append(1, 0, &[a.clone()])]).await, [1]);
-    let mut message = compact(1, 0, &[a, b.clone()], &[file("c", 5, 1, 9)]);
+    assert_eq!(table.commit(vec![append(1, 0, std::slice::from_ref(&a))]).await, [1]);
+    let mut message = compact(1, 0, &[a, Arc::clone(&b)], &[file("c", 5, 1, 9)]);
     message.increment.data.new_files = vec![b];
     message.increment.compact.changelog_files = vec![file("changelog-1", 5, 1, 2)];
     assert_eq!(table.commit(vec![message]).await, [2, 3]);
@@ -101,7 +101,7 @@ async fn commits_without_files() {
 async fn rows_that_are_taken_away_make_an_overwrite() {
     let mut table = table().await;
     let a = file("a", 0, 1, 5);
-    table.commit(vec![append(1, 0, &[a.clone()])]).await;
+    table.commit(vec![append(1, 0, std::slice::from_ref(&a))]).await;
     let mut message = append(1, 0, &[file("b", 0, 1, 2)]);
     message.increment.data.deleted_files = vec![a];
     table.commit(vec![message]).await;
@@ -150,17 +150,19 @@ async fn index_files_are_carried_until_they_are_replaced() {
 async fn conflicts_are_told_and_leave_nothing_behind() {
     let mut table = table().await;
     let (a, b) = (file("a", 0, 1, 5), file("b", 0, 6, 9));
-    table.commit(vec![append(1, 0, &[a.clone(), b.clone()])]).await;
+    table
+        .commit(vec![append(1, 0, &[Arc::clone(&a), Arc::clone(&b)])])
+        .await;
     table
         .commit(vec![compact(1, 0, std::slice::from_ref(&a), &[file("c", 5, 1, 5)])])
         .await;
     let before = names(&*table.storage, "manifest").await;
-    let mut other_buckets = compact(1, 0, &[b.clone()], &[file("d", 5, 6, 9)]);
+    let mut other_buckets = compact(1, 0, std::slice::from_ref(&b), &[file("d", 5, 6, 9)]);
     other_buckets.total_buckets = Some(4);
     let mut errors = Vec::new();
     for message in [
         compact(1, 0, &[a], &[file("d", 4, 1, 5)]),
-        compact(1, 0, &[b.clone()], &[file("d", 5, 5, 9)]),
+        compact(1, 0, std::slice::from_ref(&b), &[file("d", 5, 5, 9)]),
         compact(1, 0, &[], &[file("d", 4, 1, 2), file("e", 4, 2, 3)]),
         compact(1, 0, &[], &[file("d", 4, 1, 2), file("d", 4, 1, 2)]),
         compact(1, 0, &[], &[file("c", 5, 1, 5)]),
@@ -214,6 +216,7 @@ fn real_env(folder: &std::path::Path) -> Env {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "real threads are what is tested")]
 async fn many_committers_at_once(storage: Arc<dyn Storage>, env: Env) {
     const COMMITTERS: i32 = 6;
     const COMMITS: i64 = 8;
@@ -542,7 +545,7 @@ async fn an_abort_deletes_what_was_written_and_nothing_else() {
     let (old, moved) = (file("old", 0, 1, 1), file("moved", 0, 2, 2));
     let mut message = append(1, 0, &[file("new", 0, 3, 3)]);
     message.increment.data.changelog_files = vec![file("changelog", 0, 3, 3)];
-    message.increment.compact.compact_before = vec![old, moved.clone()];
+    message.increment.compact.compact_before = vec![old, Arc::clone(&moved)];
     message.increment.compact.compact_after = vec![file("merged", 5, 1, 1), Arc::new(moved.upgrade(5))];
     for name in ["old", "moved", "new", "changelog", "merged", "stranger"] {
         table

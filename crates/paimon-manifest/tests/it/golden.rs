@@ -46,7 +46,7 @@ async fn manifests_read_back_as_they_were() {
     for scenario in golden_scenarios() {
         let storage = golden(&scenario);
         let schema = SchemaStore::new(Arc::clone(&storage)).latest().await.unwrap().unwrap();
-        let java = manifests(storage.clone(), &schema);
+        let java = manifests(Arc::clone(&storage), &schema);
         let ours = manifests(memory(), &schema);
         let mut created = CreatedFiles::default();
         let snapshots = SnapshotStore::new(storage, env());
@@ -97,7 +97,7 @@ async fn avro_headers_are_those_of_java() {
     ] {
         let storage = golden(scenario);
         let schema = SchemaStore::new(Arc::clone(&storage)).latest().await.unwrap().unwrap();
-        let java = manifests(storage.clone(), &schema);
+        let java = manifests(Arc::clone(&storage), &schema);
         let snapshot = SnapshotStore::new(storage, env()).latest().await.unwrap().unwrap();
         let target = memory();
         let ours = manifests(Arc::clone(&target), &schema);

@@ -1,5 +1,11 @@
 //! Behaviour of the crate, on tables that Java wrote and on tables of its own.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "what tests share fails by panicking, as they do"
+)]
+
 mod bad_input;
 mod commit;
 mod faulty;

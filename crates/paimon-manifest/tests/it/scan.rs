@@ -19,7 +19,9 @@ use crate::support::{TestTable, append, compact, env, file, golden, int, memory,
 async fn table() -> TestTable {
     let mut table = TestTable::create(memory(), env(), partitioned()).await;
     let (a, b, c) = (file("a", 0, 1, 5), file("b", 0, 6, 9), file("c", 0, 1, 9));
-    table.commit(vec![append(1, 0, &[a.clone()]), append(2, 1, &[b])]).await;
+    table
+        .commit(vec![append(1, 0, std::slice::from_ref(&a)), append(2, 1, &[b])])
+        .await;
     table
         .commit(vec![compact(1, 0, &[a], &[file("d", 5, 1, 5)]), append(1, 0, &[c])])
         .await;

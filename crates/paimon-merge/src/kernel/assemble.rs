@@ -81,11 +81,6 @@ impl Assembler {
         })
     }
 
-    /// The blocks that follow are of another plan: plans number their batches from 0, so a number means another batch now.
-    pub fn begin_plan(&mut self) {
-        self.known.clear();
-    }
-
     /// Appends a block: what passes, and the survivors of its groups.
     ///
     /// Errors: `Internal` when the kernel's answer names rows that do not exist, or made rows with other columns.
@@ -285,7 +280,11 @@ impl Assembler {
             .and_then(|columns| RecordBatch::try_new(Arc::clone(&self.schema.arrow), columns))
             .map_err(|error| FormatError::internal(format!("assembling an output batch: {error}")))?;
         let keys: Vec<&Keys> = self.sources.iter().map(|source| &source.keys).collect();
-        let keys = self.codec.gather(&keys, self.picks.iter().copied())?;
+        let keys = match keys.first() {
+            // Encoded keys are cheaper to copy than to make again; integers are the column.
+            Some(Keys::Rows { .. }) => self.codec.gather(&keys, self.picks.iter().copied())?,
+            _ => self.codec.keys(&columns)?,
+        };
         let levels = match self.options.level {
             Some(level) => RowLevels::All(level),
             None => RowLevels::Each(

@@ -138,7 +138,8 @@ pub struct MergePlan {
     merge: Typed,
 }
 
-/// Numbers the batches of all plans of the process: what follows a plan may see the blocks of several, one after the other.
+/// Numbers the batches of all plans of the process: an assembler may see the blocks of several plans, one after the other. The numbers
+/// decide nothing else.
 static NEXT_BATCH: AtomicU64 = AtomicU64::new(0);
 
 /// The merge by kind of key, known from the first batch on.

@@ -1,6 +1,7 @@
 //! Reading: a plan of splits, then streams of batches.
 
 mod builder;
+mod keys;
 mod plan;
 mod split;
 mod stream;

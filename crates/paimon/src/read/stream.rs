@@ -16,6 +16,7 @@ use paimon_manifest::scan::DataSplit;
 use crate::bucket::BucketStores;
 use crate::error::{Error, Result};
 use crate::read::ReadBuilder;
+use crate::read::keys::key_range;
 
 /// Batches in the order of splits and, within a split, of keys.
 pub type RowStream = BoxStream<'static, Result<RecordBatch>>;
@@ -144,6 +145,9 @@ impl SplitReader {
         read = read.with_projection(self.read.columns.to_vec());
         if let Some(filter) = &self.filter {
             read = read.with_filter(Arc::clone(filter));
+        }
+        if let Some(predicate) = &self.read.filter {
+            read = read.with_keys(key_range(predicate, self.stores.schema()));
         }
         let rows = if split.raw_convertible {
             read.raw(split.files)

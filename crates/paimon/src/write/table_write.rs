@@ -61,6 +61,8 @@ struct BucketWriter {
     /// The bucket's directory, for errors.
     name: String,
     writer: MergeTreeWriter,
+    /// The last commit got nothing from it.
+    idle: bool,
 }
 
 impl Columns {
@@ -275,6 +277,7 @@ impl TableWrite {
                     total_buckets,
                     name,
                     writer,
+                    idle: false,
                 }))
             }
         }
@@ -351,7 +354,8 @@ impl TableWrite {
         for writer in self.writers.values_mut() {
             let increment = writer.writer.prepare_commit(wait).await;
             let increment = increment.map_err(|error| Error::from(error).in_bucket(&writer.name))?;
-            if !increment.is_empty() {
+            writer.idle = increment.is_empty();
+            if !writer.idle {
                 messages.push(CommitMessage {
                     partition: writer.partition.clone(),
                     bucket: writer.bucket,
@@ -361,6 +365,26 @@ impl TableWrite {
             }
         }
         Ok(messages)
+    }
+
+    /// Closes the buckets that wrote nothing before the last [`prepare_commit`](Self::prepare_commit) and have nothing to compact, so
+    /// that a job that runs for months does not keep every partition that it ever saw. They are opened again when rows come.
+    ///
+    /// Only to be called when all messages that were handed out are committed: a bucket is opened on the latest snapshot, and
+    /// would not know files that are not in it.
+    pub async fn close_idle_buckets(&mut self) -> Result<()> {
+        let mut idle = Vec::new();
+        for (key, writer) in &mut self.writers {
+            if writer.idle && writer.writer.memory_bytes() == 0 && !writer.writer.compact_not_completed()? {
+                idle.push(key.clone());
+            }
+        }
+        for key in idle {
+            if let Some(writer) = self.writers.remove(&key) {
+                writer.writer.close().await;
+            }
+        }
+        Ok(())
     }
 
     /// Gives up: stops compactions and removes the files that no call of [`prepare_commit`](Self::prepare_commit) handed out.

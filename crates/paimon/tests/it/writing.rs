@@ -220,3 +220,35 @@ async fn keys_keep_the_order_of_the_primary_key_not_of_the_columns() {
     let bounds = [&file.min_key, &file.max_key].map(|key| buckets[0].key_text(key).unwrap());
     assert_eq!(bounds, ["(6, 4)", "(9, 1)"]);
 }
+
+#[tokio::test]
+async fn idle_buckets_are_closed_and_opened_again() {
+    let place = Place::new();
+    let table = place.create(kv_schema().option("bucket", "8")).await;
+    let builder = table.write_builder();
+    let (mut write, committer) = (builder.new_write().unwrap(), builder.new_commit().unwrap());
+    let all: Vec<_> = (0..40).map(|key| ("+I", key, "a")).collect();
+    for (identifier, rows) in [
+        (1, all.as_slice()),
+        (2, &[("+U", 7, "b")]),
+        (3, &[("+U", 8, "c"), ("+U", 7, "d")]),
+    ] {
+        let (batch, kinds) = kv(rows);
+        write.write_with_kinds(&batch, &kinds).await.unwrap();
+        let messages = write.prepare_commit(true).await.unwrap();
+        committer.commit(identifier, messages).await.unwrap();
+        write.close_idle_buckets().await.unwrap();
+        match identifier {
+            1 => assert_eq!(write.open_buckets().len(), 8),
+            2 => assert_eq!(write.open_buckets().len(), 1),
+            _ => {}
+        }
+    }
+    write.abort().await;
+    let rows = rows(&table).await;
+    assert_eq!(rows.len(), 40);
+    assert!(
+        rows.contains(&"7 d".to_owned()) && rows.contains(&"8 c".to_owned()),
+        "{rows:?}"
+    );
+}

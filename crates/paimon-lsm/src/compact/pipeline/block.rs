@@ -1,7 +1,5 @@
 //! The merge of one section: reading and merging side by side.
 
-use std::sync::Arc;
-
 use futures::future::try_join_all;
 use paimon_format::env::Env;
 use paimon_format::kv::{KvBatch, KvSchema};
@@ -14,7 +12,7 @@ use crate::LsmError;
 
 /// The synchronous half of a merge: it travels to the CPU pool and back, once a block.
 pub(super) struct Work {
-    /// `None` between sections, and while a section of one run passes.
+    /// `None` before the first section that is merged.
     plan: Option<MergePlan>,
     /// `None`: all versions are kept.
     kernel: Option<Box<dyn MergeKernel>>,
@@ -76,24 +74,27 @@ pub(super) struct OpenSection {
 }
 
 impl OpenSection {
-    /// Begins a section; the plan of the section before has ended. Opens nothing yet.
-    pub(super) fn open(
+    /// A section of one run in which every key occurs once. Opens nothing yet.
+    pub(super) fn of_one(reader: RunReader) -> Self {
+        Self {
+            readers: vec![reader],
+            ended: vec![false],
+            single: true,
+        }
+    }
+
+    /// Runs that are merged by `work`, which is done with the section before. Opens nothing yet.
+    pub(super) fn of_many(
         readers: Vec<RunReader>,
-        schema: &Arc<KvSchema>,
+        schema: &KvSchema,
         options: PlanOptions,
         work: &mut Work,
     ) -> Result<Self, LsmError> {
-        // Without a kernel all versions are kept, and a lone run may hold several of a key: they pass all the same.
-        let single = readers.len() == 1;
-        work.assembler.begin_plan();
-        work.plan = match single {
-            true => None,
-            false => Some(MergePlan::new(readers.len(), schema, options)?),
-        };
+        work.plan = Some(MergePlan::new(readers.len(), schema, options)?);
         Ok(Self {
             ended: vec![false; readers.len()],
             readers,
-            single,
+            single: false,
         })
     }
 
@@ -169,6 +170,47 @@ impl OpenSection {
         match self.readers.get(run) {
             Some(reader) => reader.unsorted(),
             None => LsmError::Internal(format!("run {run} of {}", self.readers.len())),
+        }
+    }
+}
+
+/// Runs that are merged by themselves, whatever they hold: a key may occur often in a run.
+pub(super) struct MergedRuns {
+    env: Env,
+    section: Option<OpenSection>,
+    work: Option<Work>,
+}
+
+impl MergedRuns {
+    /// Opens nothing yet.
+    pub(super) fn new(
+        env: &Env,
+        readers: Vec<RunReader>,
+        schema: &KvSchema,
+        options: PlanOptions,
+        mut work: Work,
+    ) -> Result<Self, LsmError> {
+        let section = OpenSection::of_many(readers, schema, options, &mut work)?;
+        Ok(Self {
+            env: env.clone(),
+            section: Some(section),
+            work: Some(work),
+        })
+    }
+
+    /// The next batch; `None` at the end.
+    pub(super) async fn next_batch(&mut self) -> Result<Option<KvBatch>, LsmError> {
+        loop {
+            if let Some(batch) = self.work.as_mut().and_then(|work| work.assembler.next_batch()) {
+                return Ok(Some(batch));
+            }
+            let Some(section) = &mut self.section else {
+                return Ok(None);
+            };
+            if !section.advance(&self.env, &mut self.work).await? {
+                self.section = None;
+                on_cpu(&self.env, &mut self.work, |work| work.assembler.finish()).await?;
+            }
         }
     }
 }

@@ -20,11 +20,15 @@ use std::sync::Arc;
 
 use futures::stream::{self, BoxStream, StreamExt};
 use paimon_format::env::Env;
-use paimon_format::kv::{BatchSink, KvBatch, KvFiles, KvSchema};
+use paimon_format::kv::{BatchSink, KvBatch, KvFiles, KvSchema, KvStream};
 use paimon_format::meta::DataFileMeta;
 use paimon_merge::engine::MergeEngine;
+use paimon_merge::kernel::{AssembleOptions, Assembler};
+use paimon_merge::plan::PlanOptions;
 
 use crate::LsmError;
+use block::{MergedRuns, Work};
+use reader::RunReader;
 use sections::MergeStream;
 
 pub use job::{MergeJob, PipelineSettings};
@@ -119,6 +123,28 @@ impl MergePipeline {
         }
         Ok(true)
     }
+}
+
+/// Merges sorted runs in which a key may occur often, as a write buffer and its spills have them, and writes what is left of each
+/// key. The sink is neither finished nor aborted.
+pub(crate) async fn merge_streams(
+    env: &Env,
+    schema: &Arc<KvSchema>,
+    engine: &dyn MergeEngine,
+    runs: Vec<KvStream>,
+    sink: &mut dyn BatchSink,
+) -> Result<(), LsmError> {
+    let assembler = Assembler::new(Arc::clone(schema), AssembleOptions::default())?;
+    let work = Work::new(Some(engine.kernel(schema)?), assembler);
+    let readers = runs
+        .into_iter()
+        .map(|run| RunReader::of_stream("a run of the write buffer", run))
+        .collect();
+    let mut merged = MergedRuns::new(env, readers, schema, PlanOptions::default(), work)?;
+    while let Some(batch) = merged.next_batch().await? {
+        sink.write(&batch).await?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use futures::StreamExt;
 use paimon_format::FormatError;
-use paimon_format::env::Env;
-use paimon_format::kv::{KeyCodec, KvBatch, KvFiles, KvSchemaRef, KvStream, ReadSpec};
+use paimon_format::kv::{KvBatch, KvFiles, KvStream, ReadSpec};
 use paimon_format::meta::DataFileMeta;
 
 use crate::LsmError;
@@ -36,7 +35,8 @@ impl RunSource {
 /// Reads a run. Opens one file at a time, when the one before is at its end.
 pub(super) struct RunReader {
     files: VecDeque<(Arc<DataFileMeta>, ReadSpec)>,
-    opener: Arc<dyn KvFiles>,
+    /// `None` when there are no files to open.
+    opener: Option<Arc<dyn KvFiles>>,
     open: Option<KvStream>,
     /// The file read last, for messages.
     name: String,
@@ -55,24 +55,20 @@ impl RunReader {
     pub(super) fn of_files(opener: Arc<dyn KvFiles>, files: Vec<(Arc<DataFileMeta>, ReadSpec)>) -> Self {
         Self {
             files: files.into(),
-            opener,
+            opener: Some(opener),
             open: None,
             name: String::new(),
         }
     }
 
-    pub(super) fn of_spilled(
-        opener: Arc<dyn KvFiles>,
-        file: Arc<SpillFile>,
-        env: &Env,
-        schema: &KvSchemaRef,
-    ) -> Result<Self, LsmError> {
-        Ok(Self {
+    /// A run that is a stream already. `name` is for messages.
+    pub(super) fn of_stream(name: &str, stream: KvStream) -> Self {
+        Self {
             files: VecDeque::new(),
-            opener,
-            name: "a spilled run".to_owned(),
-            open: Some(file.open(env, schema, &KeyCodec::new(schema)?)),
-        })
+            opener: None,
+            name: name.to_owned(),
+            open: Some(stream),
+        }
     }
 
     /// The next batch with rows; `None` at the end of the run, and ever after.
@@ -80,13 +76,13 @@ impl RunReader {
         loop {
             let batch = match &mut self.open {
                 Some(stream) => stream.next().await.transpose()?,
-                None => match self.files.pop_front() {
-                    Some((file, spec)) => {
+                None => match (self.files.pop_front(), &self.opener) {
+                    (Some((file, spec)), Some(opener)) => {
                         self.name.clone_from(&file.file_name);
-                        self.open = Some(self.opener.open(&file, spec));
+                        self.open = Some(opener.open(&file, spec));
                         continue;
                     }
-                    None => return Ok(None),
+                    _ => return Ok(None),
                 },
             };
             match batch {

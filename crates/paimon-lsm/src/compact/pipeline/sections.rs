@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use paimon_format::env::Env;
-use paimon_format::kv::{KvBatch, ReadSpec};
+use paimon_format::kv::{KeyCodec, KvBatch, ReadSpec};
 use paimon_format::meta::DataFileMeta;
 use paimon_merge::kernel::{AssembleOptions, Assembler};
 use paimon_merge::plan::PlanOptions;
 
-use super::block::{OpenSection, Work, on_cpu};
+use super::block::{MergedRuns, OpenSection, Work, on_cpu};
 use super::reader::{RunReader, RunSource};
 use super::shares::Shares;
 use super::{MergeJob, MergePipeline};
@@ -96,16 +95,23 @@ impl MergeStream {
         Ok(())
     }
 
-    async fn open(&mut self, section: Section) -> Result<(), LsmError> {
+    async fn open(&mut self, mut section: Section) -> Result<(), LsmError> {
+        section.sort_by(|a, b| a.age().cmp(&b.age()));
         let mut runs: Vec<RunSource> = section.into_iter().map(RunSource::Files).collect();
         let fan_in = self.shares()?.fan_in;
         while runs.len() > fan_in {
             runs = self.merge_smallest(runs, fan_in).await?;
         }
-        let readers = self.readers(runs)?;
+        let mut readers = self.readers(runs)?;
         let options = self.plan_options()?;
         let work = self.work.as_mut().ok_or_else(work_is_lost)?;
-        self.section = Some(OpenSection::open(readers, &self.pipeline.schema, options, work)?);
+        self.section = match (readers.len(), readers.pop()) {
+            (1, Some(reader)) => Some(OpenSection::of_one(reader)),
+            (_, last) => {
+                readers.extend(last);
+                Some(OpenSection::of_many(readers, &self.pipeline.schema, options, work)?)
+            }
+        };
         Ok(())
     }
 
@@ -122,10 +128,12 @@ impl MergeStream {
             drop_retracts: false,
             level: None,
         };
-        let mut work = Work::new(None, Assembler::new(Arc::clone(schema), options)?);
-        let mut section = OpenSection::open(self.readers(runs)?, schema, self.plan_options()?, &mut work)?;
+        let work = Work::new(None, Assembler::new(Arc::clone(schema), options)?);
+        let mut merged = MergedRuns::new(env, self.readers(runs)?, schema, self.plan_options()?, work)?;
         let mut spill = SpillWriter::create(env, schema).await?;
-        drain(env, &mut section, work, &mut spill).await?;
+        while let Some(batch) = merged.next_batch().await? {
+            spill.write(&batch).await?;
+        }
         let mut all = vec![RunSource::Spilled(Arc::new(spill.finish().await?))];
         all.extend(rest);
         Ok(all)
@@ -145,7 +153,10 @@ impl MergeStream {
                 }
                 RunSource::Spilled(file) => {
                     let MergePipeline { env, schema, .. } = &self.pipeline;
-                    RunReader::of_spilled(Arc::clone(files), file, env, schema)
+                    Ok(RunReader::of_stream(
+                        "a spilled run",
+                        file.open(env, schema, &KeyCodec::new(schema)?),
+                    ))
                 }
             })
             .collect()
@@ -175,22 +186,6 @@ impl MergeStream {
     fn shares(&self) -> Result<&Shares, LsmError> {
         self.shares.as_ref().ok_or_else(work_is_lost)
     }
-}
-
-/// Writes a whole section to a local file.
-async fn drain(env: &Env, section: &mut OpenSection, work: Work, spill: &mut SpillWriter) -> Result<(), LsmError> {
-    let mut work = Some(work);
-    let mut more = true;
-    while more {
-        more = section.advance(env, &mut work).await?;
-        if !more {
-            on_cpu(env, &mut work, |work| work.assembler.finish()).await?;
-        }
-        while let Some(batch) = work.as_mut().and_then(|work| work.assembler.next_batch()) {
-            spill.write(&batch).await?;
-        }
-    }
-    Ok(())
 }
 
 fn work_is_lost() -> LsmError {

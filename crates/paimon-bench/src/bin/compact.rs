@@ -1,0 +1,196 @@
+//! Compaction against its limit, and against Java.
+//!
+//! ```text
+//! compact ratio  [--rows 4000000] [--runs 5] [--repeat 5] [--dir DIR]   merge + decode + encode against decode + encode
+//! compact memory [--rows 4000000] [--runs 5] [--dir DIR]                peak memory of one compaction
+//! compact java   [--rows 4000000] [--runs 5] [--repeat 3] [--dir DIR] [--oracle testdata/oracle/run.sh]
+//! ```
+//!
+//! Everything runs on one thread and is measured by its CPU time, the measures taken in turn.
+
+use std::collections::HashMap;
+use std::env;
+use std::error::Error;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use futures::executor::block_on;
+use paimon_bench::bucket::Bucket;
+use paimon_bench::cost::{measured, median, peak_memory_bytes};
+
+/// What a compaction may take, as in a small process.
+const MEMORY: u64 = 384 << 20;
+
+type Outcome = Result<(), Box<dyn Error>>;
+
+struct Arguments {
+    flags: HashMap<String, String>,
+}
+
+impl Arguments {
+    fn number(&self, flag: &str, default: u64) -> Result<u64, Box<dyn Error>> {
+        match self.flags.get(flag) {
+            Some(text) => Ok(text.parse().map_err(|_| format!("--{flag}: {text:?} is no number"))?),
+            None => Ok(default),
+        }
+    }
+
+    fn rows(&self) -> Result<u64, Box<dyn Error>> {
+        self.number("rows", 4_000_000)
+    }
+
+    fn runs(&self) -> Result<u64, Box<dyn Error>> {
+        self.number("runs", 5)
+    }
+
+    fn dir(&self) -> PathBuf {
+        match self.flags.get("dir") {
+            Some(dir) => dir.into(),
+            None => env::temp_dir().join("paimon-bench"),
+        }
+    }
+
+    /// The folder of a table with these rows and runs.
+    fn table(&self) -> Result<PathBuf, Box<dyn Error>> {
+        Ok(self.dir().join(format!("rows-{}-runs-{}", self.rows()?, self.runs()?)))
+    }
+}
+
+fn main() -> Outcome {
+    let mut words = env::args().skip(1);
+    let command = words.next().unwrap_or_else(|| "ratio".to_owned());
+    let mut flags = HashMap::new();
+    while let (Some(flag), Some(value)) = (words.next(), words.next()) {
+        flags.insert(flag.trim_start_matches("--").to_owned(), value);
+    }
+    let arguments = Arguments { flags };
+    match command.as_str() {
+        "generate" => generate(&arguments),
+        "ratio" => ratio(&arguments),
+        "memory" => memory(&arguments),
+        "java" => java(&arguments),
+        other => Err(format!("{other:?} is none of ratio, memory, java").into()),
+    }
+}
+
+fn generate(arguments: &Arguments) -> Outcome {
+    let table = arguments.table()?;
+    fs::create_dir_all(&table)?;
+    let bucket = Bucket::new(&table, MEMORY)?;
+    block_on(bucket.generate(&table, arguments.rows()?, arguments.runs()?))
+}
+
+/// The table's folder; made by another process if it is not there, so that its memory is not ours.
+fn ready(arguments: &Arguments) -> Result<Bucket, Box<dyn Error>> {
+    let table = arguments.table()?;
+    if !table.join("runs.txt").exists() {
+        let mut command = Command::new(env::current_exe()?);
+        command.arg("generate").arg("--dir").arg(arguments.dir());
+        command.arg("--rows").arg(arguments.rows()?.to_string());
+        command.arg("--runs").arg(arguments.runs()?.to_string());
+        if !command.status()?.success() {
+            return Err("the table could not be made".into());
+        }
+    }
+    Bucket::new(&table, MEMORY)?.open(&table)
+}
+
+fn ratio(arguments: &Arguments) -> Outcome {
+    let bucket = ready(arguments)?;
+    let output = block_on(bucket.merged())?;
+    let output_rows: usize = output.iter().map(|batch| batch.len()).sum();
+    let (mut decodes, mut encodes, mut merges, mut compactions) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut input_rows = 0;
+    for _ in 0..arguments.number("repeat", 5)? {
+        let (rows, decode) = measured(|| block_on(bucket.decode()))?;
+        input_rows = rows?;
+        let (files, encode) = measured(|| block_on(bucket.encode(&output)))?;
+        block_on(bucket.remove(&files?))?;
+        let (merged, merge) = measured(|| block_on(bucket.merged()))?;
+        drop(merged?);
+        let (files, compaction) = measured(|| block_on(bucket.compact()))?;
+        block_on(bucket.remove(&files?))?;
+        println!("decode {decode:.3}  encode {encode:.3}  decode+merge {merge:.3}  compaction {compaction:.3} s");
+        decodes.push(decode);
+        encodes.push(encode);
+        merges.push(merge);
+        compactions.push(compaction);
+    }
+    let limit = median(decodes.clone()) + median(encodes);
+    let compaction = median(compactions);
+    println!(
+        "{} runs, {input_rows} rows in, {output_rows} out: limit {limit:.3} s, compaction {compaction:.3} s, ratio {:.3}; merging alone {:.3} s",
+        bucket.runs(),
+        compaction / limit,
+        median(merges) - median(decodes),
+    );
+    Ok(())
+}
+
+fn memory(arguments: &Arguments) -> Outcome {
+    let bucket = ready(arguments)?;
+    let before = peak_memory_bytes()?;
+    let (files, seconds) = measured(|| block_on(bucket.compact()))?;
+    let files = files?;
+    let rows: i64 = files.iter().map(|file| file.row_count).sum();
+    block_on(bucket.remove(&files))?;
+    println!(
+        "{} runs, {rows} rows out in {seconds:.3} s: peak memory {} MiB (before: {} MiB)",
+        bucket.runs(),
+        peak_memory_bytes()? >> 20,
+        before >> 20,
+    );
+    Ok(())
+}
+
+fn java(arguments: &Arguments) -> Outcome {
+    let oracle = arguments
+        .flags
+        .get("oracle")
+        .map_or("testdata/oracle/run.sh", String::as_str);
+    let warehouse = arguments.dir().join("java");
+    let name = format!("rows_{}_runs_{}", arguments.rows()?, arguments.runs()?);
+    let table = warehouse.join("default.db").join(&name);
+    let bench = |what: &str, flags: &[(&str, u64)]| -> Result<String, Box<dyn Error>> {
+        let mut command = Command::new("bash");
+        command.arg(oracle).arg("bench").arg(what).arg(&warehouse).arg(&name);
+        for (flag, value) in flags {
+            command.arg(format!("--{flag}")).arg(value.to_string());
+        }
+        let output = command.output()?;
+        if !output.status.success() {
+            return Err(format!("bench {what}: {}", String::from_utf8_lossy(&output.stderr)).into());
+        }
+        Ok(String::from_utf8(output.stdout)?)
+    };
+    if !table.exists() {
+        bench("gen", &[("rows", arguments.rows()?), ("runs", arguments.runs()?)])?;
+    }
+    let bucket = open_java(&table)?;
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    for _ in 0..arguments.number("repeat", 3)? {
+        let (files, seconds) = measured(|| block_on(bucket.compact()))?;
+        block_on(bucket.remove(&files?))?;
+        let lines = bench("compact", &[("repeat", 2)])?;
+        // The last line is the warmest run.
+        let java = lines.lines().rev().find_map(|line| number(line, "threadCpuSeconds"));
+        let java = java.ok_or_else(|| format!("no threadCpuSeconds in {lines}"))?;
+        println!("ours {seconds:.3} s, Java {java:.3} s");
+        ours.push(seconds);
+        theirs.push(java);
+    }
+    println!("Java takes {:.2} times our CPU time", median(theirs) / median(ours));
+    Ok(())
+}
+
+fn open_java(table: &Path) -> Result<Bucket, Box<dyn Error>> {
+    Bucket::new(table, MEMORY)?.open(table)
+}
+
+/// A number of a line of flat JSON.
+fn number(line: &str, name: &str) -> Option<f64> {
+    let rest = line.split_once(&format!("\"{name}\":"))?.1;
+    let end = rest.find([',', '}']).unwrap_or(rest.len());
+    rest.get(..end)?.trim().parse().ok()
+}

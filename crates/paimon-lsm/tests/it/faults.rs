@@ -1,0 +1,293 @@
+//! What happens when files are slow, fail, or a caller stops half-way.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use async_trait::async_trait;
+use futures::StreamExt;
+use futures::poll;
+use paimon_format::kv::{BatchSink, FileFormat, KvBatch, KvFiles, KvStream, ReadSpec};
+use paimon_format::meta::{DataFileMeta, FileSource};
+use paimon_format::storage::StorageError;
+use paimon_format::{ErrorKind, FormatError};
+use paimon_lsm::testing::MemoryKvFiles;
+use paimon_lsm::write::WaitCompaction::{No, Yes};
+use tokio::sync::Semaphore;
+
+use crate::bucket::{Bucket, all, idle, print, write};
+
+/// Files in memory that can be slow or fail.
+#[derive(Clone, Debug)]
+struct Faulty {
+    inner: MemoryKvFiles,
+    /// Opening a file takes a permit.
+    opens: Arc<Semaphore>,
+    /// Writing a batch takes a permit.
+    writes: Arc<Semaphore>,
+    fail_reads: Arc<AtomicBool>,
+    fail_writes: Arc<AtomicBool>,
+}
+
+const MANY: usize = 1 << 20;
+
+impl Faulty {
+    /// Around the bucket's files; nothing is slow yet.
+    fn around(bucket: &mut Bucket) -> Self {
+        let faulty = Self {
+            inner: bucket.memory.clone(),
+            opens: Arc::new(Semaphore::new(MANY)),
+            writes: Arc::new(Semaphore::new(MANY)),
+            fail_reads: Arc::default(),
+            fail_writes: Arc::default(),
+        };
+        bucket.files = Arc::new(faulty.clone());
+        faulty
+    }
+
+    fn close(gate: &Semaphore) {
+        gate.forget_permits(MANY);
+    }
+
+    fn open_again(gate: &Semaphore) {
+        gate.add_permits(MANY);
+    }
+}
+
+fn failure() -> FormatError {
+    FormatError::Storage(StorageError::Unavailable {
+        path: "bucket-0/file".into(),
+        message: "on purpose".into(),
+    })
+}
+
+#[async_trait]
+impl KvFiles for Faulty {
+    fn open(&self, file: &DataFileMeta, read: ReadSpec) -> KvStream {
+        let (opens, fail) = (Arc::clone(&self.opens), Arc::clone(&self.fail_reads));
+        let batches = self.inner.open(file, read);
+        futures::stream::once(async move {
+            opens.acquire().await.unwrap().forget();
+            match fail.load(Ordering::SeqCst) {
+                true => futures::stream::once(async { Err(failure()) }).boxed(),
+                false => batches,
+            }
+        })
+        .flatten()
+        .boxed()
+    }
+
+    fn format(&self, level: i32) -> FileFormat {
+        self.inner.format(level)
+    }
+
+    fn data_sink(&self, level: i32, source: FileSource) -> Box<dyn BatchSink> {
+        Box::new(FaultySink {
+            inner: self.inner.data_sink(level, source),
+            writes: Arc::clone(&self.writes),
+            fail: Arc::clone(&self.fail_writes),
+        })
+    }
+
+    fn changelog_sink(&self, level: i32) -> Box<dyn BatchSink> {
+        self.inner.changelog_sink(level)
+    }
+
+    async fn delete(&self, file: &DataFileMeta) -> Result<(), FormatError> {
+        self.inner.delete(file).await
+    }
+}
+
+struct FaultySink {
+    inner: Box<dyn BatchSink>,
+    writes: Arc<Semaphore>,
+    fail: Arc<AtomicBool>,
+}
+
+#[async_trait]
+impl BatchSink for FaultySink {
+    async fn write(&mut self, batch: &KvBatch) -> Result<(), FormatError> {
+        self.writes.acquire().await.unwrap().forget();
+        self.inner.write(batch).await?;
+        match self.fail.load(Ordering::SeqCst) {
+            true => Err(failure()),
+            false => Ok(()),
+        }
+    }
+
+    async fn finish(self: Box<Self>) -> Result<Vec<DataFileMeta>, FormatError> {
+        self.inner.finish().await
+    }
+
+    async fn abort(self: Box<Self>) {
+        self.inner.abort().await;
+    }
+}
+
+/// Two runs are compacted, four stop the writer, a full buffer is flushed.
+fn hasty() -> Bucket {
+    let mut bucket = Bucket::new();
+    bucket.settings.max_spill_bytes = None;
+    bucket.settings.compact.strategy.universal.compaction_trigger = 2;
+    bucket.settings.compact.stop_trigger = 3;
+    bucket
+}
+
+#[tokio::test]
+async fn too_many_runs_hold_the_writer_back_until_the_compaction_ends() {
+    let mut bucket = hasty();
+    let faulty = Faulty::around(&mut bucket);
+    let mut writer = bucket.writer();
+    Faulty::close(&faulty.opens);
+    // A compaction starts at the second run and gets stuck; two more flushes do not mind.
+    for round in 0..4 {
+        write(&mut writer, &bucket.schema, &all(0..5, round)).await;
+        writer.flush_memory().await.unwrap();
+    }
+    let runs = |writer: &paimon_lsm::write::MergeTreeWriter| writer.levels().map_or(0, |view| view.runs().len());
+    assert_eq!(runs(&writer), 4);
+    write(&mut writer, &bucket.schema, &all(0..5, 4)).await;
+    {
+        let mut flush = pin!(writer.flush_memory());
+        assert!(poll!(flush.as_mut()).is_pending());
+        assert!(poll!(flush.as_mut()).is_pending());
+        Faulty::open_again(&faulty.opens);
+        flush.await.unwrap();
+    }
+    let increment = writer.prepare_commit(Yes).await.unwrap();
+    bucket.commit(&increment);
+    assert_eq!(print(&bucket.rows().await), "0=4 1=4 2=4 3=4 4=4");
+    assert!(bucket.live.len() < 4, "{}", bucket.tree());
+}
+
+#[tokio::test]
+async fn a_commit_waits_only_when_the_tree_is_far_too_large() {
+    let mut bucket = hasty();
+    let faulty = Faulty::around(&mut bucket);
+    let mut writer = bucket.writer();
+    Faulty::close(&faulty.opens);
+    for round in 0..4 {
+        write(&mut writer, &bucket.schema, &all(0..5, round)).await;
+        let increment = writer.prepare_commit(No).await.unwrap();
+        assert!(increment.compact.is_empty());
+        bucket.commit(&increment);
+    }
+    // A task whose result is outstanding is not followed by another one.
+    assert!(writer.compact_not_completed().unwrap());
+    write(&mut writer, &bucket.schema, &all(0..5, 4)).await;
+    let increment = {
+        let mut commit = pin!(writer.prepare_commit(No));
+        assert!(poll!(commit.as_mut()).is_pending());
+        Faulty::open_again(&faulty.opens);
+        commit.await.unwrap()
+    };
+    assert!(!increment.compact.is_empty());
+    bucket.commit(&increment);
+    assert_eq!(print(&bucket.rows().await), "0=4 1=4 2=4 3=4 4=4");
+}
+
+#[tokio::test]
+async fn a_failed_compaction_leaves_tree_and_files_as_they_were() {
+    let mut bucket = hasty();
+    bucket.settings.compact.strategy.universal.compaction_trigger = 10;
+    let faulty = Faulty::around(&mut bucket);
+    let mut writer = bucket.writer();
+    for round in 0..2 {
+        write(&mut writer, &bucket.schema, &all(0..5, round)).await;
+        let increment = writer.prepare_commit(Yes).await.unwrap();
+        bucket.commit(&increment);
+    }
+    for broken in [&faulty.fail_reads, &faulty.fail_writes] {
+        write(&mut writer, &bucket.schema, &all(0..5, 7)).await;
+        writer.compact(false).await.unwrap();
+        writer.sync().await.unwrap();
+        // Flushed is all; only compactions fail now.
+        broken.store(true, Ordering::SeqCst);
+        writer.compact(true).await.unwrap();
+        let error = writer.sync().await.unwrap_err();
+        broken.store(false, Ordering::SeqCst);
+        assert_eq!(error.kind(), ErrorKind::Unavailable);
+        assert_eq!(error.to_string(), "bucket-0/file: storage unavailable: on purpose");
+        let increment = writer.prepare_commit(Yes).await.unwrap();
+        bucket.commit(&increment);
+        assert_eq!(print(&bucket.rows().await), "0=7 1=7 2=7 3=7 4=7");
+    }
+    writer.close().await;
+}
+
+#[tokio::test]
+async fn a_closed_writer_stops_its_compaction_without_a_trace() {
+    let mut bucket = hasty();
+    let faulty = Faulty::around(&mut bucket);
+    let mut writer = bucket.writer();
+    Faulty::close(&faulty.opens);
+    for round in 0..2 {
+        write(&mut writer, &bucket.schema, &all(0..5, round)).await;
+        let increment = writer.prepare_commit(No).await.unwrap();
+        bucket.commit(&increment);
+    }
+    let before = bucket.tree();
+    {
+        let mut close = pin!(writer.close());
+        // It ends when its task has.
+        assert!(poll!(close.as_mut()).is_pending());
+        Faulty::open_again(&faulty.opens);
+        close.await;
+    }
+    assert_eq!(bucket.orphans(), [""; 0]);
+    assert_eq!(bucket.tree(), before);
+    assert_eq!(print(&bucket.rows().await), "0=1 1=1 2=1 3=1 4=1");
+}
+
+#[tokio::test]
+async fn a_dropped_writer_stops_its_compaction_too() {
+    let mut bucket = hasty();
+    let faulty = Faulty::around(&mut bucket);
+    let mut writer = bucket.writer();
+    Faulty::close(&faulty.opens);
+    for round in 0..2 {
+        write(&mut writer, &bucket.schema, &all(0..5, round)).await;
+        let increment = writer.prepare_commit(No).await.unwrap();
+        bucket.commit(&increment);
+    }
+    drop(writer);
+    Faulty::open_again(&faulty.opens);
+    idle(200).await;
+    assert_eq!(bucket.orphans(), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_failed_flush_ends_the_writer() {
+    let mut bucket = hasty();
+    let faulty = Faulty::around(&mut bucket);
+    let mut writer = bucket.writer();
+    faulty.fail_writes.store(true, Ordering::SeqCst);
+    write(&mut writer, &bucket.schema, &all(0..5, 1)).await;
+    let error = writer.prepare_commit(No).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    faulty.fail_writes.store(false, Ordering::SeqCst);
+    let error = writer.prepare_commit(No).await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the writer lost records when a flush failed: close it, open a new one and write again from the last commit"
+    );
+    writer.close().await;
+    assert_eq!(bucket.memory.names(), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_flush_that_is_dropped_half_way_ends_the_writer() {
+    let mut bucket = hasty();
+    let faulty = Faulty::around(&mut bucket);
+    let mut writer = bucket.writer();
+    Faulty::close(&faulty.writes);
+    write(&mut writer, &bucket.schema, &all(0..5, 1)).await;
+    {
+        let mut commit = pin!(writer.prepare_commit(No));
+        assert!(poll!(commit.as_mut()).is_pending());
+    }
+    Faulty::open_again(&faulty.writes);
+    assert_eq!(writer.prepare_commit(No).await.unwrap_err().kind(), ErrorKind::Invalid);
+    writer.close().await;
+    assert_eq!(bucket.memory.names(), [""; 0]);
+}
