@@ -10,7 +10,19 @@ use arrow_schema::{DataType as ArrowType, Field, TimeUnit};
 /// `array` with the type `to`. Buffers are shared, except where a physical type differs and a lossless cast is done.
 ///
 /// The error says what the file holds, without naming file or column.
+#[cfg(feature = "parquet")]
 pub(super) fn adapt(array: &ArrayRef, to: &ArrowType) -> Result<ArrayRef, String> {
+    convert(array, to, false)
+}
+
+/// As `adapt`; timestamps may also become coarser ones, if none of them has a fraction that is lost: ORC has one unit for all.
+#[cfg(feature = "orc")]
+pub(super) fn adapt_exact(array: &ArrayRef, to: &ArrowType) -> Result<ArrayRef, String> {
+    convert(array, to, true)
+}
+
+#[cfg(any(feature = "parquet", feature = "orc"))]
+fn convert(array: &ArrayRef, to: &ArrowType, coarser: bool) -> Result<ArrayRef, String> {
     let from = array.data_type();
     if from == to {
         return Ok(Arc::clone(array));
@@ -18,7 +30,7 @@ pub(super) fn adapt(array: &ArrayRef, to: &ArrowType) -> Result<ArrayRef, String
     match (from, to) {
         (ArrowType::List(_), ArrowType::List(element)) => {
             let list = array.as_list::<i32>();
-            let values = adapt(list.values(), element.data_type())?;
+            let values = convert(list.values(), element.data_type(), coarser)?;
             let made = ListArray::try_new(
                 Arc::clone(element),
                 list.offsets().clone(),
@@ -34,7 +46,7 @@ pub(super) fn adapt(array: &ArrayRef, to: &ArrowType) -> Result<ArrayRef, String
                 return Err(format!("{to} is no map"));
             };
             let columns = [map.keys(), map.values()].into_iter().zip(wanted);
-            let columns = columns.map(|(column, field)| adapt(column, field.data_type()));
+            let columns = columns.map(|(column, field)| convert(column, field.data_type(), coarser));
             let columns = columns.collect::<Result<Vec<_>, _>>()?;
             let pairs = StructArray::try_new(wanted.clone(), columns, None).map_err(|error| error.to_string())?;
             let made = MapArray::try_new(
@@ -50,9 +62,8 @@ pub(super) fn adapt(array: &ArrayRef, to: &ArrowType) -> Result<ArrayRef, String
         (ArrowType::Struct(_), ArrowType::Struct(fields)) => {
             let row = array.as_struct();
             let columns = fields.iter().map(|field| match row.column_by_name(field.name()) {
-                Some(column) => {
-                    adapt(column, field.data_type()).map_err(|error| format!("field {}: {error}", field.name()))
-                }
+                Some(column) => convert(column, field.data_type(), coarser)
+                    .map_err(|error| format!("field {}: {error}", field.name())),
                 None => absent(field, row.len()),
             });
             let columns = columns.collect::<Result<Vec<_>, _>>()?;
@@ -66,11 +77,19 @@ pub(super) fn adapt(array: &ArrayRef, to: &ArrowType) -> Result<ArrayRef, String
             let data = array.to_data().into_builder().data_type(to.clone()).build();
             data.map(make_array).map_err(|error| error.to_string())
         }
+        (ArrowType::Timestamp(_, zone), ArrowType::Timestamp(unit, _)) if coarser => {
+            let made = cast(array, &ArrowType::Timestamp(*unit, zone.clone()))?;
+            if cast(&made, from)?.to_data() != array.to_data() {
+                return Err(format!("it holds finer times than {to}"));
+            }
+            convert(&made, to, coarser)
+        }
         _ if is_lossless(from, to) => cast(array, to),
         _ => Err(format!("it holds {from}, where the schema says {to}")),
     }
 }
 
+#[cfg(any(feature = "parquet", feature = "orc"))]
 fn cast(array: &ArrayRef, to: &ArrowType) -> Result<ArrayRef, String> {
     let options = CastOptions {
         safe: false,
@@ -88,6 +107,7 @@ pub(super) fn absent(field: &Field, rows: usize) -> Result<ArrayRef, String> {
     }
 }
 
+#[cfg(any(feature = "parquet", feature = "orc"))]
 /// Whether a cast between flat types keeps every value, or fails on one that does not fit.
 fn is_lossless(from: &ArrowType, to: &ArrowType) -> bool {
     use ArrowType::{
@@ -105,6 +125,7 @@ fn is_lossless(from: &ArrowType, to: &ArrowType) -> bool {
     }
 }
 
+#[cfg(any(feature = "parquet", feature = "orc"))]
 /// Ticks a second, as a power of ten.
 fn ticks(unit: TimeUnit) -> u8 {
     match unit {

@@ -3,9 +3,15 @@
 //! Everything here is about one file: [`crate::kv::TableKvFiles`] gives files their names, rolls them, and maps an older schema's
 //! columns to those wanted.
 
-#[cfg(any(feature = "parquet", feature = "orc"))]
+#[cfg(any(feature = "parquet", feature = "avro", feature = "orc"))]
 mod adapt;
+#[cfg(any(feature = "avro", feature = "orc"))]
+mod array_stats;
+#[cfg(feature = "avro")]
+pub mod avro;
 mod encoder;
+#[cfg(feature = "orc")]
+pub mod orc;
 #[cfg(feature = "parquet")]
 pub mod parquet;
 mod scan;

@@ -68,6 +68,10 @@ where
     match format {
         #[cfg(feature = "parquet")]
         FileFormat::Parquet => super::parquet::scan(storage, env, scan, finish),
+        #[cfg(feature = "avro")]
+        FileFormat::Avro => super::avro::scan(storage, env, scan, finish),
+        #[cfg(feature = "orc")]
+        FileFormat::Orc => super::orc::scan(storage, env, scan, finish),
         #[allow(unreachable_patterns, reason = "with all format features there is no other")]
         other => {
             let _ = (storage, env, finish);

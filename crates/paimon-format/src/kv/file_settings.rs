@@ -182,7 +182,7 @@ impl KvFileSettings {
             .copied();
         for level in levels.chain([i32::MAX]) {
             for file_use in [FileUse::Data, FileUse::Changelog] {
-                self.encoder(file_use, level, fields)?;
+                self.encoder(file_use, level, fields, || [0; 16])?;
             }
         }
         Ok(())
@@ -202,12 +202,13 @@ impl KvFileSettings {
         }
     }
 
-    /// A new file with these physical columns.
+    /// A new file with these physical columns. `marker` draws 16 random bytes, for the format that wants them.
     pub(super) fn encoder(
         &self,
         file_use: FileUse,
         level: i32,
         fields: &[DataField],
+        marker: impl Fn() -> [u8; 16],
     ) -> Result<Box<dyn FileEncoder>, FormatError> {
         let compression = self.file_compression(file_use, level);
         match self.file_format(file_use, level) {
@@ -222,9 +223,21 @@ impl KvFileSettings {
                 )?;
                 Ok(Box::new(ParquetEncoder::new(fields, &settings)?))
             }
+            #[cfg(feature = "avro")]
+            FileFormat::Avro => {
+                use crate::formats::avro::{AvroEncoder, AvroSettings};
+                let settings = AvroSettings::from_options(&self.format_options, compression, self.zstd_level)?;
+                Ok(Box::new(AvroEncoder::new(fields, &settings, marker())?))
+            }
+            #[cfg(feature = "orc")]
+            FileFormat::Orc => {
+                use crate::formats::orc::{OrcEncoder, OrcSettings};
+                let settings = OrcSettings::from_options(&self.format_options, compression)?;
+                Ok(Box::new(OrcEncoder::new(fields, &settings)?))
+            }
             #[allow(unreachable_patterns, reason = "with all format features there is no other")]
             other => {
-                let _ = (compression, fields);
+                let _ = (compression, fields, marker);
                 Err(FormatError::unsupported(format!(
                     "writing {other} files: built without that format"
                 )))

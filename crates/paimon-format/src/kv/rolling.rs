@@ -173,7 +173,18 @@ impl RollingSink {
     }
 
     async fn create(&mut self) -> Result<(), FormatError> {
-        let encoder = self.parts.settings.encoder(self.file_use, self.level, &self.fields)?;
+        let ids = &self.parts.env.ids;
+        let marker = || {
+            *ids.uuid()
+                .replace('-', "")
+                .as_bytes()
+                .first_chunk::<16>()
+                .unwrap_or(&[0; 16])
+        };
+        let encoder = self
+            .parts
+            .settings
+            .encoder(self.file_use, self.level, &self.fields, marker)?;
         let format = self.parts.settings.file_format(self.file_use, self.level).to_string();
         let compression = self.parts.settings.file_compression(self.file_use, self.level);
         let name = match self.file_use {

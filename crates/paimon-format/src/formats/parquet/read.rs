@@ -68,10 +68,13 @@ struct Reader<F> {
     window_bytes: u64,
 }
 
+/// Pages by their place in the file.
+type Fetched = Result<Vec<(u64, Bytes)>, FormatError>;
+
 /// A window whose pages are planned, and perhaps on their way.
 struct Fetch {
     window: Window,
-    started: Option<oneshot::Receiver<Result<Vec<(u64, Bytes)>, FormatError>>>,
+    started: Option<oneshot::Receiver<Fetched>>,
 }
 
 impl<T, F> Reader<F>
@@ -171,7 +174,7 @@ where
     }
 
     /// Starts to fetch a window's pages; neighbours come in one range.
-    fn start(&self, window: &Window) -> oneshot::Receiver<Result<Vec<(u64, Bytes)>, FormatError>> {
+    fn start(&self, window: &Window) -> oneshot::Receiver<Fetched> {
         let (sender, receiver) = oneshot::channel();
         let mut here = Vec::new();
         let mut missing: Vec<PageBytes> = Vec::new();
@@ -201,7 +204,7 @@ where
 }
 
 /// The bytes of pages, by their place in the file.
-async fn fetch(storage: &dyn Storage, path: &str, pages: &[PageBytes]) -> Result<Vec<(u64, Bytes)>, FormatError> {
+async fn fetch(storage: &dyn Storage, path: &str, pages: &[PageBytes]) -> Fetched {
     let mut ranges: Vec<Range<u64>> = Vec::new();
     for page in pages {
         match ranges.last_mut() {

@@ -200,7 +200,7 @@ impl RowGroupPlan {
         }
         let mut rows = max;
         while rows > 1 && fits(rows) < rows {
-            rows = if rows % 2 == 0 { rows / 2 } else { 1 };
+            rows = if rows.is_multiple_of(2) { rows / 2 } else { 1 };
         }
         rows
     }

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use paimon_format::kv::{KvFiles, TableKvFiles};
+use paimon_format::kv::{KvFileSettings, KvFiles, TableKvFiles};
 use paimon_format::meta::FileSource;
 use paimon_format::storage::{MemoryStorage, Storage};
 use paimon_format::{ErrorKind, FormatError};
+use rstest::rstest;
 
 use super::table::{GoldenTable, block_on, env, file_meta, read, read_all};
 use super::written::bucket;
@@ -31,7 +32,10 @@ fn error_of(bytes: Option<&[u8]>, size: i64) -> FormatError {
 }
 
 fn java_file() -> Vec<u8> {
-    let table = GoldenTable::open("types_values_parquet");
+    first_file(&GoldenTable::open("types_values_parquet"))
+}
+
+fn first_file(table: &GoldenTable) -> Vec<u8> {
     let files = std::fs::read_dir(table.root.join("bucket-0"))
         .unwrap()
         .map(|file| file.unwrap().path());
@@ -79,11 +83,15 @@ fn errors_name_the_file_and_what_is_wrong() {
     insta::assert_snapshot!("damaged_parquet_files", text.join("\n"));
 }
 
-/// Any single wrong byte gives rows or an error, never a panic; so do cut pages.
-#[test]
-fn wrong_bytes_never_panic() {
-    let file = java_file();
-    let table = GoldenTable::open("types_values_parquet");
+/// Any single wrong byte gives rows or an error, never a panic.
+#[rstest]
+#[case("types_values_parquet", "parquet")]
+#[case("types_nested", "parquet")]
+#[case("types_values_avro", "avro")]
+#[case("types_values_orc", "orc")]
+fn wrong_bytes_never_panic(#[case] scenario: &str, #[case] format: &str) {
+    let table = GoldenTable::open(scenario);
+    let file = first_file(&table);
     let schema = table.kv_schema(0);
     let env = env();
     let storage = Arc::new(MemoryStorage::new(Arc::clone(&env.clock)));
@@ -94,18 +102,62 @@ fn wrong_bytes_never_panic() {
         bucket(),
     )
     .build();
-    let meta = file_meta(NAME, file.len() as u64, 0, 0);
+    let name = format!("data-1.{format}");
+    let meta = file_meta(&name, file.len() as u64, 0, 0);
     let mut failed = 0;
     for at in (0..file.len()).step_by(3) {
         let mut wrong = file.clone();
         wrong[at] ^= 0x55;
-        block_on(storage.put(&format!("bucket-0/{NAME}"), wrong.into())).unwrap();
+        block_on(storage.put(&format!("bucket-0/{name}"), wrong.into())).unwrap();
         if let Err(error) = read(&files, &meta, read_all(&schema)) {
-            assert!(error.to_string().contains(NAME), "{error}");
+            assert!(error.to_string().contains(&name), "{error}");
             failed += 1;
         }
     }
     assert!(failed > 0);
+}
+
+#[rstest]
+#[case("types_values_avro", "avro")]
+#[case("types_values_orc", "orc")]
+fn cut_files_are_errors(#[case] scenario: &str, #[case] format: &str) {
+    let table = GoldenTable::open(scenario);
+    let file = first_file(&table);
+    let schema = table.kv_schema(0);
+    let env = env();
+    let storage = Arc::new(MemoryStorage::new(Arc::clone(&env.clock)));
+    let files = TableKvFiles::builder(
+        Arc::clone(&storage) as Arc<dyn Storage>,
+        env,
+        Arc::clone(&schema),
+        bucket(),
+    )
+    .build();
+    let name = format!("data-1.{format}");
+    for length in [0, 3, 100, file.len() / 2, file.len() - 1] {
+        block_on(storage.put(&format!("bucket-0/{name}"), file[..length].to_vec().into())).unwrap();
+        let error = read(&files, &file_meta(&name, length as u64, 0, 0), read_all(&schema)).unwrap_err();
+        assert!(
+            error.kind() == ErrorKind::Corrupt && error.to_string().contains(&name),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn formats_that_cannot_hold_a_column_are_refused_before_writing() {
+    let table = GoldenTable::open("types_values_parquet");
+    let physical = paimon_format::kv::physical_fields(&table.kv_schema(0), false);
+    let error = |format: &str| {
+        let options = [("file.format", format)].into_iter().collect();
+        KvFileSettings::from_options(&options)
+            .unwrap()
+            .check(&physical)
+            .unwrap_err()
+            .to_string()
+    };
+    insta::assert_snapshot!(error("avro"), @"not supported: column t9 of type TIMESTAMP(9) in Avro files, which have timestamps of at most microseconds");
+    insta::assert_snapshot!(error("orc"), @"not supported: writing column d1 of type DECIMAL(5, 2) into ORC files: only flat types without DECIMAL");
 }
 
 #[test]

@@ -18,6 +18,8 @@ use super::table::{GoldenTable, env, file_meta, golden, read, read_all, records}
 /// schemas too.
 #[rstest]
 #[case("types_values_parquet")]
+#[case("types_values_avro")]
+#[case("types_values_orc")]
 #[case("types_nested")]
 #[case("file_thin_mode")]
 #[case("dedup_basic")]

@@ -271,7 +271,7 @@ fn deleted_and_expired_rows_do_not_come_out() {
     };
     let batches = read(&table.files, &file, spec).unwrap();
     // Times that are null are kept.
-    let kept = |row: u64| !deleted.contains(&row) && (row % 3 == 0 || row as i64 * 1000 >= limit);
+    let kept = |row: u64| !deleted.contains(&row) && (row.is_multiple_of(3) || row as i64 * 1000 >= limit);
     let wanted: Vec<u64> = (0..ROWS as u64).filter(|&row| kept(row)).collect();
     let positions: Vec<u64> = batches
         .iter()
