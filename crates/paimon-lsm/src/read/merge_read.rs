@@ -168,7 +168,7 @@ impl MergeRead {
                     }
                 }
             })
-            .try_filter(|batch| future::ready(batch.kinds.len() > 0))
+            .try_filter(|batch| future::ready(!batch.kinds.is_empty()))
             .boxed()
     }
 }

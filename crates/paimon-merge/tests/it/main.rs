@@ -1,4 +1,5 @@
 //! Behaviour of plans, kernels and engines.
+#![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
 mod engines;
 mod plans;

@@ -34,6 +34,19 @@ fn masked(place: &Place, error: &Error) -> String {
     text.replace(place.dir.path().to_str().unwrap(), "DIR")
 }
 
+/// With a `#` for every number: sizes and names of files change with every version of an encoder.
+fn without_digits(text: &str) -> String {
+    let mut masked = String::new();
+    for char in text.chars() {
+        if !char.is_ascii_digit() {
+            masked.push(char);
+        } else if !masked.ends_with('#') {
+            masked.push('#');
+        }
+    }
+    masked
+}
+
 #[tokio::test]
 async fn broken_metadata_and_files() {
     let mut errors = Vec::new();
@@ -58,10 +71,8 @@ async fn broken_metadata_and_files() {
                 assert_eq!(rows(&table).await, ["1 a"]);
                 continue;
             }
-            errors.push(format!(
-                "{dir}/{prefix} {damage}\n    {}",
-                read_error(&place, &table).await
-            ));
+            let error = without_digits(&read_error(&place, &table).await);
+            errors.push(format!("{dir}/{prefix} {damage}\n    {error}"));
         }
     }
     insta::assert_snapshot!(errors.join("\n"));
@@ -120,7 +131,6 @@ async fn options_that_are_illegal_or_not_supported() {
         ("write-buffer-size", "a lot"),
         ("write-only", "maybe"),
         ("record-level.expire-time", "1 d"),
-        ("partition.default-name", ""),
     ] {
         let place = Place::new();
         match Table::create(&place.location("t"), kv_schema().option(key, value), &place.context).await {

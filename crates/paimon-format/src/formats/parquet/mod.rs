@@ -26,6 +26,3 @@ pub use decode::decode;
 pub use read::scan;
 pub use settings::{ParquetSettings, Switch};
 pub use write::ParquetEncoder;
-
-#[cfg(test)]
-mod tests;

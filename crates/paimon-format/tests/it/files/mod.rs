@@ -1,6 +1,7 @@
 //! Data files: those that Java wrote, and ours.
 
 mod damaged;
+mod foreign;
 mod golden;
 mod round_trip;
 mod sinks;
