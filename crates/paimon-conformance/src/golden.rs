@@ -99,7 +99,16 @@ async fn play(folder: &Path, scenario: &Scenario, warehouse: &Path, context: &Co
     for (number, (step, expected)) in scenario.steps.iter().zip(&expectation.steps).enumerate() {
         let name = format!("step {number} {}", expected.op);
         let result = match step {
-            Step::Read { options } => read(&player, options.iter().collect(), expected, &mut differences, &name).await,
+            Step::Read { options } => {
+                read(
+                    player.table(),
+                    options.iter().collect(),
+                    expected,
+                    &mut differences,
+                    &name,
+                )
+                .await
+            }
             step => player.step(step).await,
         };
         match (&result, &expected.error) {
@@ -149,13 +158,13 @@ pub(crate) fn columns_of(table: &Table) -> Columns {
 }
 
 async fn read(
-    player: &Player,
+    table: &Table,
     options: Options,
     expected: &ExpectedStep,
     differences: &mut Vec<String>,
     name: &str,
 ) -> Result<(), Error> {
-    let table = player.table().with_options(&options)?;
+    let table = table.with_options(&options)?;
     let rows = Observer::new(&table)?.rows(None).await?;
     let Some(wanted) = &expected.rows else {
         return Ok(());
