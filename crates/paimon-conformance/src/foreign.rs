@@ -6,7 +6,10 @@ use std::fs;
 use std::path::Path;
 
 use paimon::format::options::Options;
+use paimon::format::types::{DataField, DataType, Datum, MAX_LENGTH, TypeKind};
 use paimon::{Context, Error, ErrorKind, Table, TimeTravel};
+use parquet_variant::Variant;
+use parquet_variant_json::VariantToJson;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -61,7 +64,11 @@ pub(crate) async fn run(folder: &Path, context: &Context, tally: &mut Tally) -> 
 async fn compare(location: &Path, recorded: &RecordedTable, context: &Context) -> Result<Vec<String>, Error> {
     let table = Table::open(&location.to_string_lossy(), Options::new(), context).await?;
     let observer = Observer::new(&table)?;
-    let columns = columns_of(&table);
+    // Spark shows a VARIANT as its JSON text.
+    let columns = columns_of(&table).with_types(|data_type| match data_type.kind {
+        TypeKind::Variant => DataType::nullable(TypeKind::VarChar(MAX_LENGTH)),
+        _ => data_type.clone(),
+    });
     let comparison = Comparison {
         columns: &columns,
         partition: &[],
@@ -70,8 +77,12 @@ async fn compare(location: &Path, recorded: &RecordedTable, context: &Context) -
         changelog: false,
     };
     let mut differences = Vec::new();
-    let mut check = |what: String, expected: &[Value], actual: Vec<Value>| match comparison
-        .rows(&Value::Array(expected.to_vec()), &Value::Array(actual))
+    let mut check = |what: String, expected: &[Value], actual: Vec<Value>| match variants_as_text(
+        &table.schema().fields,
+        expected,
+        actual,
+    )
+    .and_then(|(expected, actual)| comparison.rows(&Value::Array(expected), &Value::Array(actual)))
     {
         Ok(None) => {}
         Ok(Some(difference)) | Err(difference) => differences.push(format!("{what}: {difference}")),
@@ -87,4 +98,39 @@ async fn compare(location: &Path, recorded: &RecordedTable, context: &Context) -
         }
     }
     Ok(differences)
+}
+
+/// Rows with a kind in front, each VARIANT as JSON text in one form: expected ones are text already, read ones in binary form.
+fn variants_as_text(
+    fields: &[DataField],
+    expected: &[Value],
+    mut actual: Vec<Value>,
+) -> Result<(Vec<Value>, Vec<Value>), String> {
+    let mut expected = expected.to_vec();
+    let variants = fields
+        .iter()
+        .enumerate()
+        .filter(|(_, field)| field.data_type.kind == TypeKind::Variant);
+    for (position, field) in variants {
+        for row in &mut actual {
+            let Some(value) = row.get_mut(position + 1) else {
+                return Err(format!("a row without column {}", field.name));
+            };
+            let datum = Datum::from_json(value, &field.data_type).map_err(|error| error.to_string())?;
+            if let Datum::Variant { value: bytes, metadata } = datum {
+                let variant = Variant::try_new(&metadata, &bytes).map_err(|error| error.to_string())?;
+                *value = Value::from(variant.to_json_string().map_err(|error| error.to_string())?);
+            }
+        }
+        let rows = expected.iter_mut().chain(&mut actual);
+        for value in rows.filter_map(|row| row.get_mut(position + 1)) {
+            // Escapes differ. A lone number keeps its text: it may have more digits than a float.
+            if let Some(Ok(json)) = value.as_str().map(serde_json::from_str::<Value>)
+                && !json.is_number()
+            {
+                *value = Value::from(json.to_string());
+            }
+        }
+    }
+    Ok((expected, actual))
 }

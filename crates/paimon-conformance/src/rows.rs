@@ -46,6 +46,14 @@ impl Columns {
         })
     }
 
+    /// The same columns with other types.
+    pub(crate) fn with_types(mut self, map: impl Fn(&DataType) -> DataType) -> Self {
+        for field in &mut self.fields {
+            field.data_type = map(&field.data_type);
+        }
+        self
+    }
+
     /// One form for equal values: read as typed values and written again.
     pub(crate) fn canonical(&self, values: &[Value]) -> Result<Vec<Value>, String> {
         if values.len() != self.fields.len() {

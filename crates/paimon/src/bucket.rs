@@ -62,11 +62,6 @@ impl BucketStores {
         &self.settings
     }
 
-    /// The columns of records.
-    pub(crate) fn schema(&self) -> &KvSchema {
-        &self.schema
-    }
-
     /// Files in sections that do not overlap.
     pub(crate) fn sections(&self, files: &[Arc<DataFileMeta>]) -> Result<Vec<Section>> {
         Ok(self.keys.sections(files)?)

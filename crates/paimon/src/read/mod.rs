@@ -1,7 +1,6 @@
 //! Reading: a plan of splits, then streams of batches.
 
 mod builder;
-mod keys;
 mod plan;
 mod split;
 mod stream;

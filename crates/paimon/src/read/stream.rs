@@ -2,21 +2,18 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions};
-use arrow_schema::{Schema, SchemaRef};
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
 use futures::channel::mpsc;
 use futures::stream::BoxStream;
 use futures::{SinkExt, StreamExt, stream};
 use paimon_format::predicate::Predicate;
 use paimon_format::types::arrow_schema;
-use paimon_lsm::LsmError;
-use paimon_lsm::read::RowFilter;
 use paimon_manifest::scan::DataSplit;
 
 use crate::bucket::BucketStores;
 use crate::error::{Error, Result};
 use crate::read::ReadBuilder;
-use crate::read::keys::key_range;
 
 /// Batches in the order of splits and, within a split, of keys.
 pub type RowStream = BoxStream<'static, Result<RecordBatch>>;
@@ -37,18 +34,9 @@ pub struct TableRead {
 #[derive(Debug)]
 struct SplitReader {
     stores: BucketStores,
-    filter: Option<Arc<dyn RowFilter>>,
     /// Of the batches that come out.
     schema: SchemaRef,
     read: ReadBuilder,
-}
-
-/// A predicate as the merge tree's reader wants it.
-#[derive(Debug)]
-struct PredicateFilter {
-    predicate: Arc<Predicate>,
-    columns: Vec<usize>,
-    schema: SchemaRef,
 }
 
 impl TableRead {
@@ -97,16 +85,11 @@ impl TableRead {
 
 impl SplitReader {
     fn new(read: &ReadBuilder, schema: SchemaRef) -> Result<Self> {
-        let filter = match &read.filter {
-            None => None,
-            Some(predicate) => {
-                predicate.check(&read.table.schema().fields)?;
-                Some(Arc::new(PredicateFilter::new(read, predicate)?) as Arc<dyn RowFilter>)
-            }
-        };
+        if let Some(predicate) = &read.filter {
+            predicate.check(&read.table.schema().fields)?;
+        }
         Ok(Self {
             stores: BucketStores::new(&read.table)?,
-            filter,
             schema,
             read: read.clone(),
         })
@@ -143,11 +126,8 @@ impl SplitReader {
             .to_owned();
         let mut read = self.stores.merge_read(&split.partition, split.bucket)?;
         read = read.with_projection(self.read.columns.to_vec());
-        if let Some(filter) = &self.filter {
-            read = read.with_filter(Arc::clone(filter));
-        }
         if let Some(predicate) = &self.read.filter {
-            read = read.with_keys(key_range(predicate, self.stores.schema()));
+            read = read.with_filter(Predicate::clone(predicate));
         }
         let rows = if split.raw_convertible {
             read.raw(split.files)
@@ -160,51 +140,6 @@ impl SplitReader {
             Ok(batch.columns.with_schema(Arc::clone(&schema))?)
         });
         Ok(rows.boxed())
-    }
-}
-
-impl PredicateFilter {
-    fn new(read: &ReadBuilder, predicate: &Arc<Predicate>) -> Result<Self> {
-        let table = read.table.schema();
-        let columns: Vec<usize> = predicate
-            .columns()
-            .into_iter()
-            .filter_map(|name| table.position(name))
-            .collect();
-        let fields: Vec<_> = columns
-            .iter()
-            .filter_map(|&column| table.fields.get(column))
-            .cloned()
-            .collect();
-        Ok(Self {
-            predicate: Arc::clone(predicate),
-            columns,
-            schema: Arc::new(arrow_schema(&fields)?),
-        })
-    }
-}
-
-impl RowFilter for PredicateFilter {
-    fn columns(&self) -> &[usize] {
-        &self.columns
-    }
-
-    fn keep(&self, columns: &[ArrayRef]) -> Result<BooleanArray, LsmError> {
-        let rows = columns.first().map_or(0, |column| column.len());
-        let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        // Names are the table's; types may be nullable in older files' columns.
-        let fields = self.schema.fields().iter().zip(columns);
-        let fields = fields.map(|(field, column)| {
-            field
-                .as_ref()
-                .clone()
-                .with_data_type(column.data_type().clone())
-                .with_nullable(true)
-        });
-        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-        let batch = RecordBatch::try_new_with_options(schema, columns.to_vec(), &options)
-            .map_err(|error| LsmError::Internal(format!("columns of a filter: {error}")))?;
-        Ok(self.predicate.evaluate(&batch)?)
     }
 }
 
