@@ -1,5 +1,7 @@
 //! The runner itself: what passes passes, and what differs fails by name.
 
+#![expect(clippy::unwrap_used, reason = "tests")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
