@@ -28,3 +28,8 @@ pub mod storage;
 pub mod types;
 
 pub use error::{ErrorKind, FormatError};
+
+// The example of the README compiles and runs.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

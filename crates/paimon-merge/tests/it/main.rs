@@ -1,5 +1,5 @@
 //! Behaviour of plans, kernels and engines.
-#![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
+#![expect(clippy::panic, clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
 mod engines;
 mod laws;
