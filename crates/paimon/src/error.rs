@@ -86,10 +86,13 @@ impl Error {
         Self::Internal(message.to_string())
     }
 
-    /// The same error, saying in which bucket it happened.
-    pub(crate) fn in_bucket(self, bucket: impl Into<String>) -> Self {
+    /// The same error, saying in which bucket it happened, unless it names a file of the bucket already.
+    pub(crate) fn in_bucket(self, bucket: &str) -> Self {
+        if self.to_string().starts_with(bucket) {
+            return self;
+        }
         Self::Bucket {
-            bucket: bucket.into(),
+            bucket: bucket.to_owned(),
             source: Box::new(self),
         }
     }

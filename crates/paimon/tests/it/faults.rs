@@ -149,7 +149,7 @@ async fn a_flush_that_fails_is_reported_and_aborts_cleanly() {
     let error = write.prepare_commit(true).await.unwrap_err();
     place.storage.follow(FaultPlan::new());
     assert_eq!(error.kind(), ErrorKind::Unavailable);
-    assert!(error.to_string().starts_with("bucket-0: "), "{error}");
+    assert!(error.to_string().starts_with("bucket-0/data-"), "{error}");
     write.abort().await;
     assert_eq!(rows(&table).await, before);
     assert_eq!(place.unreferenced(&table).await, [""; 0]);
