@@ -43,7 +43,7 @@ struct Arguments {
 enum Command {
     /// Plays every scenario.json below the folders and compares rows, changelog, snapshots and files.
     Golden {
-        /// Leaves the table of each scenario as DIR/<scenario name>, for other readers.
+        /// Leaves the table of each scenario as `DIR/<scenario name>`, for other readers.
         #[arg(long, value_name = "DIR")]
         keep: Option<PathBuf>,
         /// Folders.

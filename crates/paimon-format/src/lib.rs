@@ -9,7 +9,7 @@
 //! | [`formats`] | data files by format: Parquet, Avro, ORC |
 //! | [`kv`] | batches of key-value records and the files that hold them |
 //! | [`storage`] | bytes by name: the [`storage::Storage`] trait and its local, object-store and memory implementations |
-//! | [`env`] | the only door to time, randomness, threads and shared budgets |
+//! | [`mod@env`] | the only door to time, randomness, threads and shared budgets |
 //! | [`predicate`] | filters: on batches, on partition values, against statistics |
 //! | [`options`] | the table's options, typed |
 //!

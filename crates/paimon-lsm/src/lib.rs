@@ -4,7 +4,7 @@
 //!
 //! | Module | What it does |
 //! |---|---|
-//! | [`write`] | numbers and buffers records, flushes them to level 0, hands increments to a committer: [`write::MergeTreeWriter`] |
+//! | [`mod@write`] | numbers and buffers records, flushes them to level 0, hands increments to a committer: [`write::MergeTreeWriter`] |
 //! | [`levels`] | knows the runs, newest to oldest: [`levels::Levels`] |
 //! | [`pick`] | decides which runs to compact onto which level: [`pick::UniversalCompaction`] |
 //! | [`compact`] | plans the steps of a compaction, merges, upgrades: [`compact::MergeTreeCompactManager`] |

@@ -30,6 +30,25 @@ pub enum MergeError {
         /// The column's type.
         data_type: String,
     },
+    /// A row cannot be taken back from a column.
+    #[error(
+        "column {column}: aggregate function {function} does not support retraction; fields.{column}.ignore-retract = true lets it \
+         ignore -U and -D rows"
+    )]
+    Unretractable {
+        /// The column.
+        column: String,
+        /// The aggregate function.
+        function: String,
+    },
+    /// Values that a column's function cannot merge.
+    #[error("column {column}: {reason}")]
+    Value {
+        /// The column.
+        column: String,
+        /// What is wrong.
+        reason: String,
+    },
     /// The keys of a run descend. Whoever knows the run's files names them.
     #[error("the keys of sorted run {run} are not in order")]
     Unsorted {
@@ -49,7 +68,11 @@ impl MergeError {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Unsorted { .. } => ErrorKind::Corrupt,
-            Self::Retract { .. } | Self::Overflow { .. } | Self::Invalid(_) => ErrorKind::Invalid,
+            Self::Retract { .. }
+            | Self::Overflow { .. }
+            | Self::Unretractable { .. }
+            | Self::Value { .. }
+            | Self::Invalid(_) => ErrorKind::Invalid,
             Self::Format(error) => error.kind(),
         }
     }

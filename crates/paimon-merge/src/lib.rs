@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`plan`] | which versions of which keys meet: a loser tree over sorted runs gives blocks of spans |
 //! | [`kernel`] | what a block of versions becomes: [`kernel::MergeKernel`], and the assembly of output batches |
+//! | [`aggregate`] | what the values of one column become: aggregate functions by name |
 //! | [`engine`] | merge engines by name: [`engine::MergeEngineFactory`], [`engine::MergeEngine`], the registry |
 //!
 //! # The contract of a merge engine
@@ -12,6 +13,7 @@
 //! *associative over adjacent runs of versions*, because compaction merges the newest runs first and what it writes is merged
 //! again later: `merge(merge(a, b), c) == merge(a, merge(b, c)) == merge(a, b, c)`.
 
+pub mod aggregate;
 pub mod engine;
 mod error;
 pub mod kernel;

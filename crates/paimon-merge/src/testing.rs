@@ -11,6 +11,7 @@ use paimon_format::options::Options;
 use paimon_format::types::{DataType, Datum, RowKind, TypeKind, array_from_datums};
 
 use crate::MergeError;
+use crate::aggregate::Aggregators;
 use crate::engine::{MergeEngine, MergeEngineFactory};
 use crate::kernel::{AssembleOptions, Assembler, MergeFunction, MergeKernel, MergedRows, RowKernel};
 use crate::plan::{MergePlan, PlanOptions, Step, VersionOrder};
@@ -228,8 +229,14 @@ pub fn merge_with(
 ///
 /// Errors: the first law that was broken, in words.
 pub fn check_engine(factory: &dyn MergeEngineFactory, schema: &Arc<KvSchema>, options: &Options) -> Result<(), String> {
-    let engine = factory.create(schema, options).map_err(|error| error.to_string())?;
-    let engine = engine.as_ref();
+    let engine = factory
+        .create(schema, options, &Aggregators::default())
+        .map_err(|error| error.to_string())?;
+    check_created(engine.as_ref(), schema)
+}
+
+/// As [`check_engine`], for an engine that a registry made: with aggregate functions of one's own, for example.
+pub fn check_created(engine: &dyn MergeEngine, schema: &Arc<KvSchema>) -> Result<(), String> {
     for seed in 0..40 {
         let sample = sample(engine, schema, seed)?;
         let run = |runs| sample.run(runs).map_err(|error| error.to_string());

@@ -9,7 +9,7 @@
 //! | look at the tree | [`Table::buckets`], [`Table::explain`] |
 //! | add a merge engine | [`Context::with_registry`] |
 //!
-//! The layers below are re-exported: [`format`], [`merge`], [`lsm`], [`manifest`]. All errors are [`Error`], and callers branch on
+//! The layers below are re-exported: [`mod@format`], [`merge`], [`lsm`], [`manifest`]. All errors are [`Error`], and callers branch on
 //! [`Error::kind`].
 
 mod bucket;

@@ -45,6 +45,8 @@ pub struct KvSchema {
     pub fields: Vec<DataField>,
     /// Positions in `fields` of the trimmed primary key, in primary-key order.
     pub key: Vec<usize>,
+    /// Positions in `fields` of the primary key's partition columns: all records of a bucket have the same values there.
+    pub partition: Vec<usize>,
     /// User-defined sequence, if any.
     pub sequence: Option<SequenceOrder>,
     /// `_SEQUENCE_NUMBER`, `_VALUE_KIND`, then `fields`, as Arrow.
@@ -93,9 +95,28 @@ impl KvSchema {
             schema_id,
             fields,
             key,
+            partition: Vec::new(),
             sequence,
             arrow: Arc::new(Schema::new(arrow)),
         })
+    }
+
+    /// The same columns, of which those at `positions` are the primary key's partition columns.
+    ///
+    /// Errors: `Invalid` when a position is out of range.
+    pub fn with_partition(self, positions: Vec<usize>) -> Result<Self, FormatError> {
+        match positions.iter().find(|&&position| position >= self.fields.len()) {
+            Some(&position) => Err(out_of_range("the partition columns", position, &self.fields)),
+            None => Ok(Self {
+                partition: positions,
+                ..self
+            }),
+        }
+    }
+
+    /// Whether the column at a position belongs to the primary key, its partition columns included.
+    pub fn is_primary_key(&self, position: usize) -> bool {
+        self.key.contains(&position) || self.partition.contains(&position)
     }
 
     /// The part of this schema that holds the columns at `positions`, the key and the sequence columns, in table order.
@@ -119,6 +140,8 @@ impl KvSchema {
             }
         }
         let renumber = |old: &[usize]| old.iter().filter_map(|&old| new_positions.get(old).copied()).collect();
+        let is_kept = |position: &usize| kept.get(*position).copied().unwrap_or(false);
+        let partition: Vec<usize> = self.partition.iter().copied().filter(is_kept).collect();
         Self::new(
             self.schema_id,
             fields,
@@ -127,7 +150,8 @@ impl KvSchema {
                 columns: renumber(&sequence.columns),
                 descending: sequence.descending,
             }),
-        )
+        )?
+        .with_partition(renumber(&partition))
     }
 
     /// The key's fields, in primary-key order.

@@ -76,6 +76,11 @@ fn refuse(known: &KnownOption, key: &str, value: &str, what: &str, table_use: Ta
             uses,
             names.join(", "),
         ),
+        Treatment::Refuses(names, uses) => (
+            !names.iter().any(|name| name.eq_ignore_ascii_case(value)),
+            uses,
+            String::new(),
+        ),
         Treatment::AcceptsPositive(uses) => (
             values::parse_int(value).is_ok_and(|number| number > 0),
             uses,

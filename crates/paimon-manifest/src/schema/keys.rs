@@ -139,11 +139,14 @@ impl TableSchema {
     ///
     /// Errors: `Invalid`, `Unsupported`, naming the column.
     pub fn kv_schema(&self) -> Result<KvSchema> {
+        let in_key = |key: &&String| self.primary_keys.contains(key);
+        let partition = self.partition_keys.iter().filter(in_key);
         Ok(KvSchema::new(
             self.id,
             self.fields.clone(),
             self.trimmed_primary_key()?,
             self.sequence_order()?,
-        )?)
+        )?
+        .with_partition(partition.filter_map(|key| self.position(key)).collect())?)
     }
 }

@@ -9,6 +9,7 @@ use paimon_format::types::RowKind;
 
 use super::{MergeEngine, MergeEngineFactory, Promises, ignore_delete};
 use crate::MergeError;
+use crate::aggregate::Aggregators;
 use crate::kernel::{Kinds, MergeKernel, MergedRows};
 use crate::plan::{KeyGroups, RowRef};
 
@@ -30,7 +31,12 @@ impl MergeEngineFactory for DeduplicateFactory {
         "deduplicate"
     }
 
-    fn create(&self, _schema: &KvSchema, options: &Options) -> Result<Arc<dyn MergeEngine>, MergeError> {
+    fn create(
+        &self,
+        _schema: &KvSchema,
+        options: &Options,
+        _aggregators: &Aggregators,
+    ) -> Result<Arc<dyn MergeEngine>, MergeError> {
         Ok(Arc::new(Deduplicate {
             ignore_delete: ignore_delete(options)?,
         }))
@@ -43,7 +49,8 @@ impl MergeEngine for Deduplicate {
             // With ignore-delete the newest version may be one that does not count.
             newest_wins: !self.ignore_delete,
             accepts_retract: true,
-            existence_only: false,
+            idempotent: true,
+            ..Promises::default()
         }
     }
 
@@ -122,7 +129,7 @@ impl MergeKernel for LastAdd {
 }
 
 /// A copy of one row, so that its batch is not kept for it.
-fn one_row(sources: &[KvBatch], row: RowRef) -> Option<RecordBatch> {
+pub(super) fn one_row(sources: &[KvBatch], row: RowRef) -> Option<RecordBatch> {
     let columns = &sources.get(row.batch as usize)?.columns;
     arrow_select::interleave::interleave_record_batch(&[columns], &[(0, row.row as usize)]).ok()
 }

@@ -1,6 +1,11 @@
 //! Merge engines by name.
 
+mod aggregation;
+mod columns;
 mod deduplicate;
+mod first_row;
+mod functions;
+mod partial;
 mod registry;
 
 use std::fmt::Debug;
@@ -10,9 +15,13 @@ use paimon_format::kv::KvSchema;
 use paimon_format::options::Options;
 
 use crate::MergeError;
+use crate::aggregate::Aggregators;
 use crate::kernel::MergeKernel;
 
+pub use aggregation::{Aggregation, AggregationFactory};
 pub use deduplicate::{Deduplicate, DeduplicateFactory};
+pub use first_row::{FirstRow, FirstRowFactory};
+pub use partial::{PartialUpdate, PartialUpdateFactory};
 pub use registry::Registry;
 
 /// What other parts may rely on; nobody matches on an engine's name.
@@ -25,6 +34,13 @@ pub struct Promises {
     pub accepts_retract: bool,
     /// Only whether a key exists matters for older rows (first-row).
     pub existence_only: bool,
+    /// Merging a result once more with rows that it was made of changes nothing (deduplicate, first-row). Tables whose compactions look
+    /// old rows up have results above rows that are in them already.
+    pub idempotent: bool,
+    /// A delete removes what is older, so that a later row of its key begins anew. No file can hold "deleted, then inserted": a
+    /// compaction that merges a delete with a later row of its key must take all older runs along (or look the older row up), or the
+    /// older row comes back.
+    pub deletes_need_older: bool,
 }
 
 impl Promises {
@@ -47,7 +63,13 @@ pub trait MergeEngineFactory: Debug + Send + Sync {
     /// The value of the option `merge-engine`.
     fn name(&self) -> &str;
     /// Also the check at creation and on open of a table: an illegal option is refused here, by name, before anything is written.
-    fn create(&self, schema: &KvSchema, options: &Options) -> Result<Arc<dyn MergeEngine>, MergeError>;
+    /// `aggregators` are the aggregate functions that options may name.
+    fn create(
+        &self,
+        schema: &KvSchema,
+        options: &Options,
+        aggregators: &Aggregators,
+    ) -> Result<Arc<dyn MergeEngine>, MergeError>;
 }
 
 /// An engine with its options, shared by all tasks; makes one kernel a task.
@@ -64,20 +86,12 @@ pub trait MergeEngine: Debug + Send + Sync {
 ///
 /// Errors: `Invalid` for anything but `true` and `false`.
 pub(crate) fn ignore_delete(options: &Options) -> Result<bool, MergeError> {
-    const KEYS: [&str; 4] = [
-        "ignore-delete",
-        "first-row.ignore-delete",
-        "deduplicate.ignore-delete",
-        "partial-update.ignore-delete",
-    ];
-    let Some((key, text)) = KEYS.iter().find_map(|key| Some((key, options.get(key)?))) else {
-        return Ok(false);
-    };
-    match text.to_ascii_lowercase().as_str() {
-        "true" => Ok(true),
-        "false" => Ok(false),
-        _ => Err(MergeError::Invalid(format!(
-            "{key}: expected true or false, found {text:?}"
-        ))),
-    }
+    flag(options, "ignore-delete")
+}
+
+/// An option that is `false` when it is not set.
+///
+/// Errors: `Invalid`, naming the option.
+pub(crate) fn flag(options: &Options, key: &str) -> Result<bool, MergeError> {
+    Ok(options.bool(key)?.unwrap_or(false))
 }

@@ -13,6 +13,7 @@ use paimon_format::types::{Datum, RowKind, TypeKind, array_from_datums};
 use super::versions::Versions;
 use super::{MergeKernel, MergedRows};
 use crate::MergeError;
+use crate::aggregate::Aggregators;
 use crate::engine::{MergeEngine, MergeEngineFactory, Promises};
 use crate::plan::{KeyGroups, RowRef};
 
@@ -115,7 +116,12 @@ impl MergeEngineFactory for RowEngine {
         &self.name
     }
 
-    fn create(&self, schema: &KvSchema, options: &Options) -> Result<Arc<dyn MergeEngine>, MergeError> {
+    fn create(
+        &self,
+        schema: &KvSchema,
+        options: &Options,
+        _aggregators: &Aggregators,
+    ) -> Result<Arc<dyn MergeEngine>, MergeError> {
         let needs = self
             .needs
             .iter()

@@ -67,7 +67,7 @@ impl VersionOrder {
         })
     }
 
-    /// Prepares the rows of a batch for [`compare`](Self::compare). Copies the user-defined sequence columns, if any.
+    /// Prepares the rows of a batch for [`Versioned::compare`]. Copies the user-defined sequence columns, if any.
     pub fn prepare(&self, batch: &KvBatch) -> Result<Versioned, MergeError> {
         let user = self
             .user

@@ -3,6 +3,7 @@
 use paimon_format::options::Options;
 use paimon_format::types::{Datum, RowKind, TypeKind};
 use paimon_merge::MergeError;
+use paimon_merge::aggregate::Aggregators;
 use paimon_merge::engine::{DeduplicateFactory, MergeEngineFactory, Promises, Registry};
 use paimon_merge::kernel::{MergeFunction, Merged, RowEngine, Versions, value_index};
 use paimon_merge::testing::{check_engine, check_kernel};
@@ -29,7 +30,9 @@ fn deduplicate_keeps_the_newest_version() {
         }
     }
     for schema in schemas() {
-        let engine = DeduplicateFactory.create(&schema, &Options::new()).unwrap();
+        let engine = DeduplicateFactory
+            .create(&schema, &Options::new(), &Aggregators::default())
+            .unwrap();
         check_kernel(engine.as_ref(), &schema, || Box::new(Newest)).unwrap();
     }
 }
@@ -46,7 +49,9 @@ fn deduplicate_can_ignore_deletes() {
         }
     }
     for schema in schemas() {
-        let engine = DeduplicateFactory.create(&schema, &ignore_delete()).unwrap();
+        let engine = DeduplicateFactory
+            .create(&schema, &ignore_delete(), &Aggregators::default())
+            .unwrap();
         assert!(!engine.promises().newest_wins);
         check_kernel(engine.as_ref(), &schema, || Box::new(NewestAdd)).unwrap();
     }
@@ -78,7 +83,9 @@ fn a_third_party_engine_is_lawful() {
     });
     let schema = schema(TypeKind::Int, None);
     check_engine(&engine, &schema, &Options::new()).unwrap();
-    let created = engine.create(&schema, &Options::new()).unwrap();
+    let created = engine
+        .create(&schema, &Options::new(), &Aggregators::default())
+        .unwrap();
     assert_eq!(created.needs(&[0]), [0, 3]);
 }
 
@@ -129,11 +136,11 @@ fn unknown_engines_and_options_are_refused() {
     let message = |options: &Options| registry.for_options(&schema, options).unwrap_err().to_string();
     assert_eq!(
         message(&Options::from_iter([("merge-engine", "newest")])),
-        "merge-engine: there is no engine \"newest\"; known are: deduplicate, sum"
+        "merge-engine: there is no engine \"newest\"; known are: aggregation, deduplicate, first-row, partial-update, sum"
     );
     assert_eq!(
         message(&Options::from_iter([("deduplicate.ignore-delete", "maybe")])),
-        "deduplicate.ignore-delete: expected true or false, found \"maybe\""
+        "option 'deduplicate.ignore-delete' = 'maybe': expected true or false"
     );
     assert!(
         registry

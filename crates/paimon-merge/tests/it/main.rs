@@ -2,7 +2,12 @@
 #![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
 mod engines;
+mod laws;
 mod plans;
+mod table;
+mod worked_aggregation;
+mod worked_first_row;
+mod worked_partial_update;
 
 use std::sync::Arc;
 

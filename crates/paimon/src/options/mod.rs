@@ -5,11 +5,13 @@
 
 mod buckets;
 mod dynamic;
+mod lookup;
 mod travel;
 mod writing;
 
 pub use buckets::BucketMode;
 pub use dynamic::table_options;
 pub(crate) use dynamic::with_dynamic_options;
+pub(crate) use lookup::refuse_lookup_mode;
 pub(crate) use travel::time_travel;
 pub use writing::RowSettings;

@@ -119,7 +119,7 @@ async fn options_that_are_illegal_or_not_supported() {
         ("bucket", "-2"),
         ("bucket", "many"),
         ("bucket-key", "v"),
-        ("merge-engine", "aggregation"),
+        ("merge-engine", "newest-of-all"),
         ("merge-engine", "first-row"),
         ("changelog-producer", "lookup"),
         ("deletion-vectors.enabled", "true"),
@@ -233,7 +233,7 @@ async fn features_of_later_tables_are_refused_for_reads() {
     let text = std::fs::read_to_string(&path).unwrap();
     let mut errors = Vec::new();
     for option in [
-        "\"merge-engine\" : \"partial-update\"",
+        "\"merge-engine\" : \"aggregation\", \"changelog-producer\" : \"lookup\"",
         "\"merge-engine\" : \"first-row\"",
         "\"merge-engine\" : \"newest-of-all\"",
         "\"deletion-vectors.enabled\" : \"true\"",

@@ -39,6 +39,17 @@ fn a_projection_keeps_key_and_sequence_columns_in_table_order() {
 }
 
 #[test]
+fn partition_columns_belong_to_the_primary_key() {
+    let schema = KvSchema::new(3, fields(), vec![2], None).unwrap();
+    assert!(schema.clone().with_partition(vec![6]).is_err());
+    let schema = schema.with_partition(vec![0, 4]).unwrap();
+    let primary: Vec<bool> = (0..6).map(|position| schema.is_primary_key(position)).collect();
+    assert_eq!(primary, [true, false, true, false, true, false]);
+    let part = schema.project(&[4]).unwrap();
+    assert_eq!((part.key, part.partition), (vec![0], vec![1]));
+}
+
+#[test]
 fn wrong_schemas_are_refused_by_name() {
     let message = |fields, key, sequence| KvSchema::new(0, fields, key, sequence).unwrap_err().to_string();
     assert_eq!(

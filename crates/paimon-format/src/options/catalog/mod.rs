@@ -83,6 +83,8 @@ pub enum Treatment {
     NoEffect,
     /// Only these values are accepted for these uses of a table; none at all: the option must not be set.
     Accepts(&'static [&'static str], Uses),
+    /// These values are refused for these uses of a table.
+    Refuses(&'static [&'static str], Uses),
     /// Only positive numbers are accepted for these uses.
     AcceptsPositive(Uses),
 }
@@ -152,6 +154,7 @@ impl fmt::Display for Treatment {
             Self::NoEffect => f.write_str("no effect"),
             Self::Accepts([], uses) => f.write_str(refused(uses)),
             Self::Accepts(names, uses) => write!(f, "{} unless `{}`", refused(uses), names.join("`, `")),
+            Self::Refuses(names, uses) => write!(f, "{} if `{}`", refused(uses), names.join("`, `")),
             Self::AcceptsPositive(uses) => write!(f, "{} unless positive", refused(uses)),
         }
     }

@@ -29,7 +29,7 @@ impl Datum {
             (Self::Bytes(value), _) => Value::from(hex_of_bytes(value)),
             (Self::Decimal(value), TypeKind::Decimal(_, scale)) => Value::from(format_decimal(*value, *scale)),
             (Self::Date(days), _) => Value::from(format_date((*days).into())),
-            (Self::Time(ms), _) => Value::from(format_time(*ms, 3)),
+            (Self::Time(ms), _) => Value::from(format!("{}.{:03}", format_time(*ms, 0), ms.rem_euclid(1000))),
             (Self::Timestamp { millis, nanos }, TypeKind::Timestamp(precision)) => {
                 Value::from(format_timestamp(*millis, *nanos, *precision))
             }
@@ -203,6 +203,7 @@ mod tests {
             (Datum::Decimal(-12_345), TypeKind::Decimal(10, 2), "\"-123.45\""),
             (Datum::Date(-1), TypeKind::Date, "\"1969-12-31\""),
             (Datum::Time(1), TypeKind::Time(3), "\"00:00:00.001\""),
+            (Datum::Time(43_200_000), TypeKind::Time(0), "\"12:00:00.000\""),
             (
                 Datum::Timestamp { millis: -1, nanos: 0 },
                 TypeKind::LocalZonedTimestamp(3),

@@ -90,7 +90,9 @@ impl MergeStream {
                 ..AssembleOptions::default()
             },
         )?;
-        self.work = Some(Work::new(Some(engine.kernel(schema)?), assembler));
+        // Where every section is one run nothing is merged, and what merging needs need not have been read.
+        let kernel = (runs > 1).then(|| engine.kernel(schema)).transpose()?;
+        self.work = Some(Work::new(kernel, assembler));
         self.shares = Some(shares);
         Ok(())
     }

@@ -1,0 +1,123 @@
+//! `listagg`.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use arrow_array::builder::StringBuilder;
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef};
+use paimon_format::types::{MAX_LENGTH, TypeKind};
+
+use super::column::Site;
+use super::{AggregatedColumn, Aggregation, Aggregator, AggregatorFactory, Step, fold_groups, step_of};
+use crate::MergeError;
+
+/// `listagg`: texts joined by a delimiter; blank ones count as nothing. With `distinct` a token joins that is not there yet.
+///
+/// Source: `org.apache.paimon.mergetree.compact.aggregate.FieldListaggAgg`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ListaggFactory;
+
+impl AggregatorFactory for ListaggFactory {
+    fn name(&self) -> &str {
+        "listagg"
+    }
+
+    fn create(&self, column: &AggregatedColumn<'_>) -> Result<Aggregation, MergeError> {
+        if column.field.data_type.kind != TypeKind::VarChar(MAX_LENGTH) {
+            return Err(column.wrong_type("STRING"));
+        }
+        let delimiter = column.option("list-agg-delimiter").unwrap_or(",").to_owned();
+        let distinct = column.flag("distinct")?;
+        if distinct && delimiter.is_empty() {
+            return Err(column.illegal("list-agg-delimiter", "", "a text that tells distinct tokens apart"));
+        }
+        Ok(Aggregation::Compute(Box::new(Listagg {
+            delimiter,
+            distinct,
+            site: column.site()?,
+            kept: None,
+        })))
+    }
+}
+
+#[derive(Debug)]
+struct Listagg {
+    delimiter: String,
+    distinct: bool,
+    site: Site,
+    /// An open group's text.
+    kept: Option<String>,
+}
+
+/// `agg(acc, value)`.
+fn join(delimiter: &str, distinct: bool, acc: Option<String>, value: Option<&str>) -> Option<String> {
+    let Some(value) = value.filter(|value| !is_blank(value)) else {
+        return acc;
+    };
+    let Some(mut acc) = acc.filter(|acc| !is_blank(acc)) else {
+        return Some(value.to_owned());
+    };
+    if !distinct {
+        acc.push_str(delimiter);
+        acc.push_str(value);
+        return Some(acc);
+    }
+    let mut added = String::new();
+    {
+        let mut known: HashSet<&str> = acc.split(delimiter).collect();
+        for token in value.split(delimiter) {
+            if !is_blank(token) && known.insert(token) {
+                added.push_str(delimiter);
+                added.push_str(token);
+            }
+        }
+    }
+    acc.push_str(&added);
+    Some(acc)
+}
+
+fn is_blank(text: &str) -> bool {
+    text.chars().all(is_whitespace)
+}
+
+/// `java.lang.Character.isWhitespace`.
+fn is_whitespace(c: char) -> bool {
+    match c {
+        '\u{1c}'..='\u{1f}' => true,
+        '\u{85}' | '\u{a0}' | '\u{2007}' | '\u{202f}' => false,
+        _ => c.is_whitespace(),
+    }
+}
+
+impl Aggregator for Listagg {
+    fn fold(&mut self, values: &ArrayRef, steps: &[Step], ends: &[u32], open: bool) -> Result<ArrayRef, MergeError> {
+        let (delimiter, distinct, site) = (self.delimiter.as_str(), self.distinct, &self.site);
+        let Some(values) = values.as_string_opt::<i32>() else {
+            return Err(site.wrong_array(values.data_type()));
+        };
+        let mut results = StringBuilder::with_capacity(ends.len(), values.values().len());
+        fold_groups(
+            &mut self.kept,
+            ends,
+            open,
+            |acc, row| {
+                let value = values.is_valid(row).then(|| values.value(row));
+                let held = acc.take();
+                *acc = match step_of(steps, row) {
+                    Step::Add => join(delimiter, distinct, held, value),
+                    Step::Late => join(delimiter, distinct, value.map(str::to_owned), held.as_deref()),
+                    Step::Start => value.map(str::to_owned),
+                    Step::Retract => return Err(site.unretractable()),
+                };
+                Ok(())
+            },
+            |acc| results.append_option(acc),
+        )?;
+        Ok(Arc::new(results.finish()))
+    }
+
+    fn reset(&mut self) {
+        self.kept = None;
+    }
+}
