@@ -4,5 +4,6 @@
 
 mod commands;
 mod inputs;
+mod processes;
 mod support;
 mod wrong;
