@@ -32,10 +32,15 @@ impl MergeFunction for HighestScore {
 
 /// `merge-engine = highest-score`; the table has a column `score BIGINT`.
 pub fn highest_score() -> RowEngine {
-    RowEngine::new("highest-score", Promises::insert_only(), ["score"], |schema, _options| {
-        let score = value_index(schema, "score", &TypeKind::BigInt)?;
-        Ok(Box::new(HighestScore { score }))
-    })
+    RowEngine::new(
+        "highest-score",
+        Promises::insert_only(),
+        ["score"],
+        |schema, _options| {
+            let score = value_index(schema, "score", &TypeKind::BigInt)?;
+            Ok(Box::new(HighestScore { score }))
+        },
+    )
 }
 
 /// `fields.<column>.aggregate-function = bit_or`, for BIGINT columns.

@@ -65,7 +65,10 @@ impl Shell {
 
     async fn run(&self, args: &[&str], input: &str) -> (u8, String, String) {
         let table = self.dir.path().join("t").to_str().unwrap().to_owned();
-        let args = ["paimon"].iter().chain(args).map(|arg| OsString::from(arg.replace("@t", &table)));
+        let args = ["paimon"]
+            .iter()
+            .chain(args)
+            .map(|arg| OsString::from(arg.replace("@t", &table)));
         let (out, err) = (Output::default(), Output::default());
         let mut console = Console {
             input: Box::new(Cursor::new(input.as_bytes().to_vec())),
@@ -88,7 +91,16 @@ impl Shell {
 async fn walk(column: &str, options: &[&str], commits: [&str; 3], expected: &str) {
     let shell = Shell::new();
     let column = format!("{column} BIGINT");
-    let mut create = vec!["create", "@t", "--column", "id BIGINT", "--column", &column, "--primary-key", "id"];
+    let mut create = vec![
+        "create",
+        "@t",
+        "--column",
+        "id BIGINT",
+        "--column",
+        &column,
+        "--primary-key",
+        "id",
+    ];
     create.extend(["-D", "bucket=1", "-D", "write-only=true"]);
     create.extend(options);
     shell.ok(&create, "").await;
@@ -132,8 +144,19 @@ async fn the_function_writes_compacts_and_reads() {
 #[tokio::test]
 async fn an_unknown_name_is_refused_with_the_known_ones() {
     let shell = Shell::new();
-    let create = ["create", "@t", "--column", "id BIGINT", "--primary-key", "id", "-D", "bucket=1"];
-    let (code, _, error) = shell.run(&[&create[..], &["-D", "merge-engine=lowest-score"]].concat(), "").await;
+    let create = [
+        "create",
+        "@t",
+        "--column",
+        "id BIGINT",
+        "--primary-key",
+        "id",
+        "-D",
+        "bucket=1",
+    ];
+    let (code, _, error) = shell
+        .run(&[&create[..], &["-D", "merge-engine=lowest-score"]].concat(), "")
+        .await;
     assert_eq!(code, 1);
     assert!(
         error.contains("known are: aggregation, deduplicate, first-row, highest-score, partial-update"),
