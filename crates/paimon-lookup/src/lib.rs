@@ -1,0 +1,1 @@
+//! The old value of a key.
