@@ -9,6 +9,7 @@
 //! | [`formats`] | data files by format: Parquet, Avro, ORC |
 //! | [`kv`] | batches of key-value records and the files that hold them |
 //! | [`storage`] | bytes by name: the [`storage::Storage`] trait and its local, object-store and memory implementations |
+//! | [`dv`] | deletion vectors |
 //! | [`mod@env`] | the only door to time, randomness, threads and shared budgets |
 //! | [`predicate`] | filters: on batches, on partition values, against statistics |
 //! | [`options`] | the table's options, typed |
@@ -16,6 +17,7 @@
 //! Nothing here depends on another crate of the workspace.
 
 pub mod bucket;
+pub mod dv;
 pub mod env;
 pub mod error;
 pub mod formats;

@@ -21,6 +21,7 @@
 pub mod compact;
 mod error;
 pub mod levels;
+pub mod lookup;
 pub mod pick;
 pub mod read;
 mod settings;

@@ -6,6 +6,7 @@
 //! | [`kernel`] | what a block of versions becomes: [`kernel::MergeKernel`], and the assembly of output batches |
 //! | [`aggregate`] | what the values of one column become: aggregate functions by name |
 //! | [`engine`] | merge engines by name: [`engine::MergeEngineFactory`], [`engine::MergeEngine`], the registry |
+//! | [`changelog`] | merging that also says what changed: [`changelog::MergeStage`] |
 //!
 //! # The contract of a merge engine
 //!
@@ -14,6 +15,7 @@
 //! again later: `merge(merge(a, b), c) == merge(a, merge(b, c)) == merge(a, b, c)`.
 
 pub mod aggregate;
+pub mod changelog;
 pub mod engine;
 mod error;
 pub mod kernel;

@@ -1,6 +1,5 @@
 //! The files of one bucket: how they are read and written.
 
-use std::collections::BTreeSet;
 use std::fmt::{self, Debug};
 use std::sync::Arc;
 
@@ -8,6 +7,7 @@ use async_trait::async_trait;
 use futures::stream::BoxStream;
 use serde::{Deserialize, Serialize};
 
+use crate::dv::DeletionVector;
 use crate::error::FormatError;
 use crate::kv::{KvBatch, KvSchema};
 use crate::meta::{DataFileMeta, FileSource};
@@ -83,7 +83,7 @@ pub struct ReadSpec {
     /// Keys wanted.
     pub keys: KeyRange,
     /// Row positions that a deletion vector hides; those rows never come out.
-    pub deleted: Option<Arc<BTreeSet<u64>>>,
+    pub deleted: Option<Arc<DeletionVector>>,
     /// Record-level expire: rows whose time field is before this second never come out.
     pub expired_before: Option<ExpiredBefore>,
     /// Whether batches carry positions.

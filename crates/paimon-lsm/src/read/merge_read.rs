@@ -1,6 +1,6 @@
 //! Reads of one bucket's files.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_array::{Array, Int8Array, RecordBatch};
@@ -8,6 +8,7 @@ use arrow_select::filter::{filter, filter_record_batch};
 use futures::stream::{BoxStream, StreamExt, TryStreamExt};
 use futures::{future, stream};
 use paimon_format::FormatError;
+use paimon_format::dv::DeletionVector;
 use paimon_format::env::Env;
 use paimon_format::kv::{KeyRange, KvBatch, KvFiles, KvSchema};
 use paimon_format::meta::DataFileMeta;
@@ -42,7 +43,7 @@ pub struct MergeRead {
     engine: Arc<dyn MergeEngine>,
     wanted: Vec<usize>,
     filter: Option<Arc<Predicate>>,
-    deleted: HashMap<String, Arc<BTreeSet<u64>>>,
+    deleted: HashMap<String, Arc<DeletionVector>>,
     settings: PipelineSettings,
 }
 
@@ -84,7 +85,7 @@ impl MergeRead {
     }
 
     /// Row positions that deletion vectors hide, by file name.
-    pub fn with_deleted(mut self, deleted: HashMap<String, Arc<BTreeSet<u64>>>) -> Self {
+    pub fn with_deleted(mut self, deleted: HashMap<String, Arc<DeletionVector>>) -> Self {
         self.deleted = deleted;
         self
     }

@@ -1,4 +1,4 @@
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -6,6 +6,7 @@ use arrow_array::types::{Int32Type, Int64Type};
 use arrow_array::{ArrayRef, Int8Array, Int32Array, Int64Array, RecordBatch};
 use futures::TryStreamExt;
 use futures::stream::BoxStream;
+use paimon_format::dv::DeletionVector;
 use paimon_format::env::Env;
 use paimon_format::kv::{KeyCodec, KvBatch, KvSchema, RowLevels, SequenceOrder};
 use paimon_format::meta::DataFileMeta;
@@ -153,7 +154,7 @@ async fn raw_reads_and_changes_do_not_merge() {
         rows(table.read.changes(files.clone())).await,
         [(1, 10, 0), (2, 20, 3), (1, 10, 1), (5, 50, 2)]
     );
-    let deleted = HashMap::from([(first.file_name.clone(), Arc::new(BTreeSet::from([0])))]);
+    let deleted = HashMap::from([(first.file_name.clone(), Arc::new(DeletionVector::from([0])))]);
     let raw = table.read.clone().with_deleted(deleted);
     assert_eq!(rows(raw.raw(files)).await, [(5, 50, 2)]);
 }

@@ -137,7 +137,7 @@ impl MemoryKvFiles {
         let mut read = Vec::new();
         for batch in batches {
             let rows = batch.num_rows() as u64;
-            let is_hidden = |row| spec.deleted.as_ref().is_some_and(|deleted| deleted.contains(&row));
+            let is_hidden = |row| spec.deleted.as_ref().is_some_and(|deleted| deleted.contains(row));
             let kept: Vec<u64> = (first..first + rows).filter(|&row| !is_hidden(row)).collect();
             let mask: BooleanArray = (first..first + rows).map(|row| Some(!is_hidden(row))).collect();
             first += rows;

@@ -1,6 +1,5 @@
 //! Parquet files read in windows: what is fetched, how large batches are, which rows are left out.
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
@@ -9,6 +8,7 @@ use arrow_array::{ArrayRef, BinaryArray, Int8Array, Int64Array, RecordBatch, Str
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::stream::BoxStream;
+use paimon_format::dv::DeletionVector;
 use paimon_format::formats::parquet::decode;
 use paimon_format::kv::{
     BatchLimit, ExpiredBefore, KeyCodec, KeyRange, KvBatch, KvFileSettings, KvFiles, KvSchema, ReadSpec, RowLevels,
@@ -256,7 +256,7 @@ fn keys_outside_of_a_range_are_not_fetched() {
 #[test]
 fn deleted_and_expired_rows_do_not_come_out() {
     let (table, all, file) = many_pages();
-    let deleted: BTreeSet<u64> = (0..ROWS as u64)
+    let deleted: DeletionVector = (0..ROWS as u64)
         .filter(|row| row % 10 == 3 || (8000..20_000).contains(row))
         .collect();
     let limit = 30_000_000;
@@ -271,7 +271,7 @@ fn deleted_and_expired_rows_do_not_come_out() {
     };
     let batches = read(&table.files, &file, spec).unwrap();
     // Times that are null are kept.
-    let kept = |row: u64| !deleted.contains(&row) && (row.is_multiple_of(3) || row as i64 * 1000 >= limit);
+    let kept = |row: u64| !deleted.contains(row) && (row.is_multiple_of(3) || row as i64 * 1000 >= limit);
     let wanted: Vec<u64> = (0..ROWS as u64).filter(|&row| kept(row)).collect();
     let positions: Vec<u64> = batches
         .iter()

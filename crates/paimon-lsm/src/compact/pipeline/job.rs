@@ -1,8 +1,9 @@
 //! What is merged, and how.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
+use paimon_format::dv::DeletionVector;
 use paimon_format::kv::{ExpiredBefore, KeyRange};
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +19,7 @@ pub struct MergeJob {
     /// Record-level expire: rows older than this are dropped before merging.
     pub expired_before: Option<ExpiredBefore>,
     /// Row positions that deletion vectors hide, by file name.
-    pub deleted: HashMap<String, Arc<BTreeSet<u64>>>,
+    pub deleted: HashMap<String, Arc<DeletionVector>>,
     /// Keys wanted: prunes what is read, rows outside may still come.
     pub keys: KeyRange,
 }

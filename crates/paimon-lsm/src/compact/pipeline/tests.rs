@@ -1,9 +1,10 @@
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 use arrow_array::{ArrayRef, Int8Array, Int32Array, Int64Array, RecordBatch, StringArray};
 use async_trait::async_trait;
 use futures::TryStreamExt;
 use paimon_format::FormatError;
+use paimon_format::dv::DeletionVector;
 use paimon_format::kv::{KeyCodec, RowLevels};
 use paimon_format::meta::FileSource;
 use paimon_format::options::Options;
@@ -171,7 +172,7 @@ async fn hidden_rows_are_never_seen() {
     let hidden = |run: &SortedRun, rows: &[u64]| {
         (
             run.files()[0].file_name.clone(),
-            Arc::new(rows.iter().copied().collect::<BTreeSet<_>>()),
+            Arc::new(rows.iter().copied().collect::<DeletionVector>()),
         )
     };
     let job = MergeJob {
