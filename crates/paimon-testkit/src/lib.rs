@@ -3,5 +3,9 @@
 //! | Module | What it gives |
 //! |---|---|
 //! | [`faulty`] | a storage that fails, loses answers or is slow, by plan or at random |
+//! | [`print`] | rows, changes and compactions as lines of text |
+//! | [`replay`] | a table made of its changelog, which must fit |
 
 pub mod faulty;
+pub mod print;
+pub mod replay;
