@@ -120,6 +120,13 @@ mod tests {
         assert_eq!(names.data_file("avro", "zstd"), "data-2f6c-2.avro");
     }
 
+    #[test]
+    fn prefixes_are_the_tables() {
+        let names = names(&[("data-file.prefix", "d_"), ("changelog-file.prefix", "c_")]);
+        assert_eq!(names.data_file("parquet", "zstd"), "d_2f6c-0.parquet");
+        assert_eq!(names.changelog_file("parquet", "zstd"), "c_2f6c-1.parquet");
+    }
+
     #[rstest]
     #[case("parquet", "zstd", "data-2f6c-0.zst.parquet")]
     #[case("orc", "LZ4", "data-2f6c-0.lz4.orc")]
