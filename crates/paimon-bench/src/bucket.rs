@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use futures::TryStreamExt;
 use paimon_format::env::{Env, InlineRuntime};
-use paimon_format::kv::{BatchLimit, KeyCodec, KeyRange, KvBatch, KvFiles, KvSchema, ReadSpec, TableKvFiles};
-use paimon_format::meta::{DataFileMeta, FileSource, PathSettings, SimpleStats, TablePaths};
+use paimon_format::kv::{KeyCodec, KvBatch, KvFiles, KvSchema, ReadSpec, TableKvFiles};
+use paimon_format::meta::{DataFileMeta, FileSource, PathSettings, TablePaths};
 use paimon_format::options::Options;
 use paimon_format::row::BinaryRow;
 use paimon_format::storage::LocalStorage;

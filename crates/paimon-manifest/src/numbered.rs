@@ -9,7 +9,7 @@ use crate::error::Result;
 pub(crate) async fn list_ids(storage: &dyn Storage, dir: &str, prefix: &str) -> Result<Vec<i64>> {
     let files = storage.list(dir).try_filter_map(|file| async move {
         let name = file.path.rsplit('/').next().unwrap_or_default();
-        Ok(name.strip_prefix(prefix).and_then(|id| id.parse().ok()))
+        Ok(name.strip_prefix(prefix).and_then(|id| id.parse::<i64>().ok()))
     });
     let mut ids: Vec<i64> = files.try_collect().await?;
     ids.sort_unstable();

@@ -158,7 +158,9 @@ fn writers_and_a_compactor_race_for_snapshots_on_s3() {
         });
         let written = writers.map(thread::ScopedJoinHandle::join);
         done.store(true, Ordering::SeqCst);
-        written.map(Result::unwrap);
+        for written in written {
+            written.unwrap();
+        }
         compactor.join().unwrap()
     });
     let last = COMMITS - 1;

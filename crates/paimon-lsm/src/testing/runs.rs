@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use paimon_format::kv::KvSchema;
-use paimon_format::meta::{DataFileMeta, FileSource, SimpleStats};
+use paimon_format::meta::{DataFileMeta, FileSource};
 use paimon_format::row::BinaryRow;
 use paimon_format::types::{DataField, DataType, Datum, TypeKind};
 

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures::TryStreamExt;
 use paimon_format::ErrorKind;
 use paimon_format::env::Env;
 use paimon_format::storage::Storage;
