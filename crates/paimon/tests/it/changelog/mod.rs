@@ -6,6 +6,7 @@
 mod aggregation;
 mod deduplicate;
 mod first_row;
+mod laws;
 mod partial_update;
 mod trace;
 

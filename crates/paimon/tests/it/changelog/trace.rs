@@ -325,6 +325,24 @@ impl Trace {
         }
     }
 
+    /// The row on the lowest level above 0 is all there is of its key.
+    pub(crate) async fn check_whole_rows(&self) {
+        let Some(snapshot) = self.table.snapshot_store().latest().await.unwrap() else {
+            return;
+        };
+        let mut entries = self.entries(&snapshot, ScanKind::All).await;
+        entries.sort_by_key(|entry| entry.file.level);
+        let mut whole: BTreeMap<Vec<Datum>, (RowKind, Vec<Datum>)> = BTreeMap::new();
+        for entry in entries.iter().filter(|entry| entry.file.level > 0) {
+            for (kind, _, values) in self.records(entry).await {
+                whole.entry(vec![values[0].clone()]).or_insert((kind, values));
+            }
+        }
+        let adds = whole.into_iter().filter(|(_, (kind, _))| kind.is_add());
+        let whole: BTreeMap<_, _> = adds.map(|(key, (_, values))| (key, values)).collect();
+        assert_eq!(whole, self.rows().await, "{}", self.text);
+    }
+
     /// The text, at the end.
     pub(crate) async fn end(self) -> String {
         self.write.abort().await;
