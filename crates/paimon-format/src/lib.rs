@@ -30,6 +30,7 @@ pub mod row;
 #[cfg(feature = "sst")]
 pub mod sst;
 pub mod storage;
+mod tokens;
 pub mod types;
 
 pub use error::{ErrorKind, FormatError};
