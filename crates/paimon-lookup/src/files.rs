@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::ArrayRef;
 use paimon_format::FormatError;
 use paimon_format::env::Env;
-use paimon_format::kv::{BatchLimit, KeyRange, KvFiles, KvSchemaRef, ReadSpec, SchemaSource};
+use paimon_format::kv::{KeyRange, KvFiles, KvSchemaRef, ReadSpec, SchemaSource};
 use paimon_format::meta::DataFileMeta;
 use paimon_format::types::{DataField, Datum};
 use paimon_lsm::compact::RecordLevelExpire;
@@ -326,13 +326,11 @@ impl LookupFiles {
             before
         });
         ReadSpec {
-            schema: Arc::clone(schema),
             keys,
-            deleted: None,
             expired_before,
             positions: need.position(),
-            batch: BatchLimit::default(),
             window_bytes: WINDOW_BYTES,
+            ..ReadSpec::all(Arc::clone(schema))
         }
     }
 

@@ -51,6 +51,7 @@ fn the_file_unused_for_longest_makes_room() {
     let levels = bucket.levels();
     assert_eq!(bucket.values(&levels, &[3, 110]), [Some(30), Some(1100)]);
     assert_eq!((bucket.cache.len(), bucket.on_disk()), (1, 1));
+    drop(levels);
     bucket.settings.max_disk_bytes = 1;
     bucket.cache = LookupFileCache::new(bucket.env.clone(), &bucket.settings);
     let levels = bucket.levels();

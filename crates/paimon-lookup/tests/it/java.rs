@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures::StreamExt;
 use futures::executor::block_on;
 use paimon_format::env::Env;
-use paimon_format::kv::{BatchLimit, KeyRange, KvBatch, KvFiles, KvSchema, ReadSpec, TableKvFiles};
+use paimon_format::kv::{KvBatch, KvFiles, KvSchema, ReadSpec, TableKvFiles};
 use paimon_format::meta::{BucketPaths, DataFileMeta, PathSettings, TablePaths};
 use paimon_format::options::Options;
 use paimon_format::row::{BinaryRow, row_at};
@@ -144,15 +144,7 @@ impl JavaTable {
 }
 
 fn read_all(files: &TableKvFiles, schema: &Arc<KvSchema>, data: &DataFileMeta) -> KvBatch {
-    let read = ReadSpec {
-        schema: Arc::clone(schema),
-        keys: KeyRange::default(),
-        deleted: None,
-        expired_before: None,
-        positions: false,
-        batch: BatchLimit::default(),
-        window_bytes: 1 << 20,
-    };
+    let read = ReadSpec::all(Arc::clone(schema));
     let batches: Vec<KvBatch> = block_on(files.open(data, read).map(Result::unwrap).collect());
     let [batch] = <[KvBatch; 1]>::try_from(batches).unwrap();
     batch

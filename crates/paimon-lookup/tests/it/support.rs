@@ -19,20 +19,20 @@ use paimon_lsm::testing::MemoryKvFiles;
 use paimon_merge::changelog::LookupNeed;
 use tempfile::TempDir;
 
-pub const STRING: TypeKind = TypeKind::VarChar(i32::MAX as u32);
+pub(crate) const STRING: TypeKind = TypeKind::VarChar(i32::MAX as u32);
 
 /// A record: sequence number, kind, value.
-pub type Record = (i64, RowKind, i32);
+pub(crate) type Record = (i64, RowKind, i32);
 
 /// What a look-up says about a key: the record and its level, the file and its row, as far as asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
-    pub record: Option<(Record, i32)>,
-    pub place: Option<(String, u64)>,
+pub(crate) struct Answer {
+    pub(crate) record: Option<(Record, i32)>,
+    pub(crate) place: Option<(String, u64)>,
 }
 
 /// The columns of a table: a key of these types, an INT and a text made of it.
-pub fn schema(key: &[TypeKind]) -> Arc<KvSchema> {
+pub(crate) fn schema(key: &[TypeKind]) -> Arc<KvSchema> {
     let mut fields: Vec<DataField> = key
         .iter()
         .zip(0..)
@@ -54,17 +54,21 @@ fn datum(kind: &TypeKind, number: i32) -> Datum {
         TypeKind::Boolean => Datum::Boolean(number > 0),
         TypeKind::Decimal(38, _) => Datum::Decimal(i128::from(number) * 10_i128.pow(25)),
         TypeKind::Decimal(..) => Datum::Decimal(number.into()),
+        TypeKind::Timestamp(3) => Datum::Timestamp {
+            millis: number.into(),
+            nanos: 0,
+        },
         TypeKind::Timestamp(_) => Datum::Timestamp {
             millis: i64::from(number).div_euclid(3),
             nanos: number.rem_euclid(3) * 1000,
         },
-        TypeKind::VarBinary(_) => Datum::Bytes((number - i32::MIN).to_be_bytes().to_vec()),
+        TypeKind::VarBinary(_) => Datum::Bytes((number ^ i32::MIN).to_be_bytes().to_vec()),
         _ => Datum::String(format!("key {:010}", i64::from(number) - i64::from(i32::MIN))),
     }
 }
 
 /// The key columns of numbers: one column of the number, or its parts.
-pub fn key_columns(schema: &KvSchema, numbers: &[i32]) -> Vec<ArrayRef> {
+pub(crate) fn key_columns(schema: &KvSchema, numbers: &[i32]) -> Vec<ArrayRef> {
     let fields: Vec<&DataField> = schema.key_fields().collect();
     let parts = |number: i32| match fields.len() {
         1 => vec![number],
@@ -80,10 +84,10 @@ pub fn key_columns(schema: &KvSchema, numbers: &[i32]) -> Vec<ArrayRef> {
         .collect()
 }
 
-pub fn batch(schema: &Arc<KvSchema>, level: i32, rows: &BTreeMap<i32, Record>) -> KvBatch {
+pub(crate) fn batch(schema: &Arc<KvSchema>, level: i32, rows: &BTreeMap<i32, Record>) -> KvBatch {
     let numbers: Vec<i32> = rows.keys().copied().collect();
     let sequences: Int64Array = rows.values().map(|row| Some(row.0)).collect();
-    let kinds: Int8Array = rows.values().map(|row| Some(row.1.to_byte())).collect();
+    let kinds: Int8Array = rows.values().map(|row| Some(row.1 as i8)).collect();
     let values: Vec<Datum> = rows.values().map(|row| Datum::Int32(row.2)).collect();
     let texts: Vec<Datum> = rows
         .values()
@@ -100,7 +104,7 @@ pub fn batch(schema: &Arc<KvSchema>, level: i32, rows: &BTreeMap<i32, Record>) -
     KvBatch::new(schema, columns, &codec, RowLevels::All(level)).unwrap()
 }
 
-pub fn sorted_keys(schema: &Arc<KvSchema>, numbers: &[i32]) -> SortedKeys {
+pub(crate) fn sorted_keys(schema: &Arc<KvSchema>, numbers: &[i32]) -> SortedKeys {
     let columns = key_columns(schema, numbers);
     SortedKeys {
         schema: Arc::clone(schema),
@@ -110,14 +114,18 @@ pub fn sorted_keys(schema: &Arc<KvSchema>, numbers: &[i32]) -> SortedKeys {
 }
 
 /// Rows of a key with numbers, values by number: 1 → value 10 and so on.
-pub fn rows(keys: impl IntoIterator<Item = i32>, sequence: i64) -> BTreeMap<i32, Record> {
+pub(crate) fn rows(keys: impl IntoIterator<Item = i32>, sequence: i64) -> BTreeMap<i32, Record> {
     keys.into_iter()
         .map(|key| (key, (sequence, RowKind::Insert, key * 10)))
         .collect()
 }
 
 /// The answers as text of numbers, and a check that they fit together.
-pub fn answers(schema: &KvSchema, keys: &SortedKeys, hits: &paimon_merge::changelog::Hits) -> Vec<Option<Answer>> {
+pub(crate) fn answers(
+    schema: &KvSchema,
+    keys: &SortedKeys,
+    hits: &paimon_merge::changelog::Hits,
+) -> Vec<Option<Answer>> {
     assert_eq!(hits.found.len(), keys.keys.len());
     hits.found
         .iter()
@@ -146,7 +154,7 @@ pub fn answers(schema: &KvSchema, keys: &SortedKeys, hits: &paimon_merge::change
 }
 
 /// The view of files and deleted rows.
-pub fn view(schema: &KvSchema, files: &[Arc<DataFileMeta>], deleted: &[(&str, &[u64])]) -> LookupView {
+pub(crate) fn view(schema: &KvSchema, files: &[Arc<DataFileMeta>], deleted: &[(&str, &[u64])]) -> LookupView {
     let levels = Levels::restore(KeyOrder::new(schema).unwrap(), files.to_vec(), 6).unwrap();
     let deleted: HashMap<String, Arc<DeletionVector>> = deleted
         .iter()
@@ -159,18 +167,18 @@ pub fn view(schema: &KvSchema, files: &[Arc<DataFileMeta>], deleted: &[(&str, &[
 }
 
 /// A bucket in memory.
-pub struct Bucket {
-    pub env: Env,
-    pub schema: Arc<KvSchema>,
-    pub data: MemoryKvFiles,
-    pub files: Vec<Arc<DataFileMeta>>,
-    pub settings: LookupSettings,
-    pub cache: LookupFileCache,
-    pub temp: TempDir,
+pub(crate) struct Bucket {
+    pub(crate) env: Env,
+    pub(crate) schema: Arc<KvSchema>,
+    pub(crate) data: MemoryKvFiles,
+    pub(crate) files: Vec<Arc<DataFileMeta>>,
+    pub(crate) settings: LookupSettings,
+    pub(crate) cache: LookupFileCache,
+    pub(crate) temp: TempDir,
 }
 
 impl Bucket {
-    pub fn new(key: &[TypeKind], settings: LookupSettings) -> Self {
+    pub(crate) fn new(key: &[TypeKind], settings: LookupSettings) -> Self {
         let temp = tempfile::tempdir().unwrap();
         let env = Env::fixed(temp.path());
         let schema = schema(key);
@@ -186,7 +194,7 @@ impl Bucket {
     }
 
     /// A bucket of an INT key whose lookup files are built at once.
-    pub fn building() -> Self {
+    pub(crate) fn building() -> Self {
         let settings = LookupSettings {
             build_after: 0,
             ..LookupSettings::default()
@@ -195,14 +203,14 @@ impl Bucket {
     }
 
     /// Adds a file; gives its name.
-    pub fn add(&mut self, level: i32, rows: &BTreeMap<i32, Record>) -> String {
+    pub(crate) fn add(&mut self, level: i32, rows: &BTreeMap<i32, Record>) -> String {
         let file = self.data.add(level, &[batch(&self.schema, level, rows)]).unwrap();
         let name = file.file_name.clone();
         self.files.push(file);
         name
     }
 
-    pub fn levels(&self) -> LookupLevels {
+    pub(crate) fn levels(&self) -> LookupLevels {
         let files: Arc<dyn KvFiles> = Arc::new(self.data.clone());
         LookupLevels::builder(self.env.clone(), files, Arc::clone(&self.schema), self.cache.clone())
             .settings(self.settings.clone())
@@ -210,7 +218,7 @@ impl Bucket {
             .unwrap()
     }
 
-    pub fn ask(
+    pub(crate) fn ask(
         &self,
         levels: &LookupLevels,
         numbers: &[i32],
@@ -225,18 +233,18 @@ impl Bucket {
     }
 
     /// The values found, all needs but the value left out.
-    pub fn values(&self, levels: &LookupLevels, numbers: &[i32]) -> Vec<Option<i32>> {
+    pub(crate) fn values(&self, levels: &LookupLevels, numbers: &[i32]) -> Vec<Option<i32>> {
         let answers = self.ask(levels, numbers, 0, LookupNeed::Value, &[]);
         let value = |answer: Option<Answer>| Some(answer?.record?.0.2);
         answers.into_iter().map(value).collect()
     }
 
     /// The lookup files on disk.
-    pub fn on_disk(&self) -> usize {
+    pub(crate) fn on_disk(&self) -> usize {
         on_disk(&self.temp)
     }
 }
 
-pub fn on_disk(temp: &TempDir) -> usize {
+pub(crate) fn on_disk(temp: &TempDir) -> usize {
     std::fs::read_dir(temp.path()).unwrap().count()
 }
