@@ -303,6 +303,7 @@ impl Trace {
             keys: KeyRange::default(),
             deleted: None,
             expired_before: None,
+            filter: None,
             positions: false,
             batch: BatchLimit::default(),
             window_bytes: 1 << 20,
