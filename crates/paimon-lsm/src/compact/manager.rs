@@ -6,9 +6,10 @@ use futures::channel::oneshot;
 use paimon_format::env::Env;
 use paimon_format::meta::DataFileMeta;
 
+use super::changelog::may_hold_deletes;
 use super::{CompactResult, CompactSettings, CompactStep, CompactTask, MergeTreeCompactRewriter, drop_delete};
 use crate::LsmError;
-use crate::levels::Levels;
+use crate::levels::{Levels, LevelsView, SortedRun};
 use crate::pick::{CompactStrategy, CompactUnit, PickContext, pick_full_compaction};
 
 /// Picks, runs and applies the compactions of one bucket, one at a time.
@@ -77,9 +78,10 @@ impl MergeTreeCompactManager {
         self.levels.number_of_sorted_runs() > self.settings.stop_trigger.saturating_add(1)
     }
 
-    /// Whether a task runs, or its result has not been fetched.
-    pub fn is_compacting(&self) -> bool {
-        self.running.is_some()
+    /// Whether there is work left: a task runs, its result has not been fetched, or files on level 0 wait for what is looked up.
+    pub fn compact_not_completed(&self) -> bool {
+        let waits = self.settings.lookup.need_lookup() && !self.levels.level0().is_empty();
+        self.running.is_some() || waits
     }
 
     /// What the strategy picks now, or a full compaction; `None`: nothing that changes anything. Nothing is started, but a strategy
@@ -102,6 +104,7 @@ impl MergeTreeCompactManager {
         let Some(unit) = self.pick(full) else {
             return Ok(None);
         };
+        let unit = self.with_older_runs(unit)?;
         let max_level = self.levels.max_level();
         if !(1..=max_level).contains(&unit.output_level) {
             return Err(LsmError::Internal(format!(
@@ -110,8 +113,39 @@ impl MergeTreeCompactManager {
             )));
         }
         let highest = self.levels.non_empty_highest_level();
-        let drops = drop_delete(unit.output_level, highest, false, self.settings.force_keep_delete);
-        Ok(Some(CompactTask::new(unit, max_level, drops)))
+        let lookup = self.settings.lookup;
+        let drops = drop_delete(
+            unit.output_level,
+            highest,
+            lookup.deletion_vector,
+            self.settings.force_keep_delete,
+        );
+        let runs = unit.runs;
+        let num_levels = self.levels.number_of_levels();
+        let mut task = CompactTask::new(unit, num_levels, drops);
+        if lookup.need_lookup() {
+            let older = self.levels.level_sorted_runs().into_iter().skip(runs);
+            task.older = LevelsView::new(num_levels, older.collect());
+        }
+        Ok(Some(task))
+    }
+
+    /// The unit, or all runs in its place: where a delete removes the row that older runs hold, and a later row of its key would begin
+    /// anew, no output can say both. (Where old rows are looked up, it can.)
+    fn with_older_runs(&self, unit: CompactUnit) -> Result<CompactUnit, LsmError> {
+        let runs = self.levels.level_sorted_runs();
+        if !self.rewriter.deletes_need_older() || unit.runs >= runs.len() {
+            return Ok(unit);
+        }
+        let sections = self.levels.keys().sections(&unit.files)?;
+        let meets_delete = sections
+            .iter()
+            .filter(|section| section.len() > 1)
+            .any(|section| section.iter().flat_map(SortedRun::files).any(|file| may_hold_deletes(file)));
+        Ok(match meets_delete {
+            true => CompactUnit::of_runs(self.levels.max_level(), &runs, unit.reason),
+            false => unit,
+        })
     }
 
     /// What a task will do, step by step.
@@ -186,7 +220,11 @@ impl MergeTreeCompactManager {
         match outcome {
             Ok(result) => {
                 let result = result?;
-                self.levels.update(&result.before, &result.after)?;
+                let gone = self.levels.update(&result.before, &result.after)?;
+                if let Some(lookup) = self.rewriter.lookup() {
+                    let gone = result.before.iter().filter(|file| gone.contains(&file.file_name));
+                    lookup.dropped(&gone.map(Arc::clone).collect::<Vec<_>>());
+                }
                 Ok(Some(result))
             }
             Err(oneshot::Canceled) if cancelled => Ok(None),

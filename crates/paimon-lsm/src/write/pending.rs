@@ -8,7 +8,8 @@ use crate::compact::CompactResult;
 
 /// Files of a bucket that no commit knows yet.
 ///
-/// Compactions within one commit are collapsed: a file that was made and consumed between two commits is in no increment.
+/// Compactions within one commit are collapsed: a file that was made and consumed between two commits is in no increment. Changelog
+/// files stay, all of them.
 ///
 /// Source: the fields of `org.apache.paimon.mergetree.MergeTreeWriter`.
 #[derive(Clone, Debug, Default)]
@@ -22,9 +23,11 @@ impl PendingIncrement {
         Self { increment }
     }
 
-    /// A flush made these files.
-    pub(super) fn add_flushed(&mut self, files: &[Arc<DataFileMeta>]) {
-        self.increment.data.new_files.extend(files.iter().map(Arc::clone));
+    /// A flush made these files, and these changelog files.
+    pub(super) fn add_flushed(&mut self, files: &[Arc<DataFileMeta>], changelog: Vec<DataFileMeta>) {
+        let data = &mut self.increment.data;
+        data.new_files.extend(files.iter().map(Arc::clone));
+        data.changelog_files.extend(changelog.into_iter().map(Arc::new));
     }
 
     /// A compaction ended. Returns the files that no commit will ever name: they are to be deleted.
@@ -103,7 +106,7 @@ mod tests {
         CompactResult {
             before: files(before),
             after: files(after),
-            changelog: Vec::new(),
+            ..CompactResult::default()
         }
     }
 
@@ -155,9 +158,9 @@ mod tests {
     #[test]
     fn a_writer_that_ends_leaves_upgraded_files() {
         let mut pending = PendingIncrement::default();
-        pending.add_flushed(&[Arc::new(file("flushed", 0, 1))]);
+        pending.add_flushed(&[Arc::new(file("flushed", 0, 1))], vec![file("input", 0, 1)]);
         pending.add_compacted(result("a@0 -> a@4"));
         pending.add_compacted(result("b@0 c@0 -> d@4"));
-        assert_eq!(print(&pending.into_uncommitted_files()), "flushed@0 d@4");
+        assert_eq!(print(&pending.into_uncommitted_files()), "flushed@0 input@0 d@4");
     }
 }

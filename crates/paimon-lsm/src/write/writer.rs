@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use paimon_format::env::Env;
 use paimon_format::kv::{KvFiles, KvSchemaRef};
-use paimon_format::meta::{CommitIncrement, DataFileMeta, FileSource};
+use paimon_format::meta::{CommitIncrement, DataFileMeta};
 use paimon_format::types::RowKind;
 use paimon_merge::engine::MergeEngine;
 
@@ -142,15 +142,15 @@ impl MergeTreeWriter {
         self.fetch_compaction(true).await
     }
 
-    /// Whether compaction has work left: one runs, or its result has not been fetched, or there is something to pick. Starts what
-    /// it finds, so that it will end.
+    /// Whether compaction has work left: one runs, or its result has not been fetched, or there is something to pick, or, in a table that
+    /// looks old rows up, files wait on level 0. Starts what it finds, so that it will end.
     ///
     /// Errors: `Internal` for a strategy that breaks its contract.
     pub fn compact_not_completed(&mut self) -> Result<bool, LsmError> {
         match &mut self.compaction {
             Some(compaction) => {
                 compaction.trigger_compaction(false)?;
-                Ok(compaction.is_compacting())
+                Ok(compaction.compact_not_completed())
             }
             None => Ok(false),
         }
@@ -248,11 +248,15 @@ impl MergeTreeWriter {
 
     async fn flush_to_level0(&mut self) -> Result<(), LsmError> {
         let runs = self.buffer.drain().await?;
-        let sink = self.files.data_sink(0, FileSource::Append);
-        let files = flush(&self.env, &self.schema, &*self.engine, runs, sink).await?;
-        let files: Vec<Arc<DataFileMeta>> = files.into_iter().map(Arc::new).collect();
-        tracing::debug!(files = files.len(), "write buffer flushed");
-        self.pending.add_flushed(&files);
+        let producer = self.settings.compact.producer;
+        let flushed = flush(&self.env, &*self.files, &self.schema, &*self.engine, producer, runs).await?;
+        let files: Vec<Arc<DataFileMeta>> = flushed.data.into_iter().map(Arc::new).collect();
+        tracing::debug!(
+            files = files.len(),
+            changelog_files = flushed.changelog.len(),
+            "write buffer flushed"
+        );
+        self.pending.add_flushed(&files, flushed.changelog);
         self.notify_new_files(&files)
     }
 
