@@ -74,11 +74,7 @@ pub(crate) struct ChangelogRules {
 
 impl ChangelogRules {
     /// Whether merging these files to `output_level` looks for changes.
-    pub(crate) fn rewrites<'a>(
-        &self,
-        output_level: i32,
-        mut files: impl Iterator<Item = &'a DataFileMeta>,
-    ) -> bool {
+    pub(crate) fn rewrites<'a>(&self, output_level: i32, mut files: impl Iterator<Item = &'a DataFileMeta>) -> bool {
         match self.producer {
             ChangelogProducer::FullCompaction => output_level == self.top_level,
             _ if self.lookup.need_lookup() => output_level != 0 && files.any(|file| file.level == 0),

@@ -138,10 +138,12 @@ impl MergeTreeCompactManager {
             return Ok(unit);
         }
         let sections = self.levels.keys().sections(&unit.files)?;
-        let meets_delete = sections
-            .iter()
-            .filter(|section| section.len() > 1)
-            .any(|section| section.iter().flat_map(SortedRun::files).any(|file| may_hold_deletes(file)));
+        let meets_delete = sections.iter().filter(|section| section.len() > 1).any(|section| {
+            section
+                .iter()
+                .flat_map(SortedRun::files)
+                .any(|file| may_hold_deletes(file))
+        });
         Ok(match meets_delete {
             true => CompactUnit::of_runs(self.levels.max_level(), &runs, unit.reason),
             false => unit,

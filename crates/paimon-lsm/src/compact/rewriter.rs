@@ -59,7 +59,8 @@ impl MergeTreeCompactRewriter {
         }
         if needs_lookup && settings.producer == ChangelogProducer::FullCompaction {
             return Err(LsmError::Invalid(
-                "option 'changelog-producer' = 'full-compaction': not in a table whose compactions look old rows up".into(),
+                "option 'changelog-producer' = 'full-compaction': not in a table whose compactions look old rows up"
+                    .into(),
             ));
         }
         let keys = KeyOrder::new(&schema)?;

@@ -7,8 +7,8 @@ use paimon_format::dv::DeletionVector;
 use paimon_format::meta::DataFileMeta;
 use serde::{Deserialize, Serialize};
 
-use super::upgrade::{StepRules, plan_steps};
 use super::CompactStep;
+use super::upgrade::{StepRules, plan_steps};
 use crate::LsmError;
 use crate::levels::{KeyOrder, LevelsView};
 use crate::pick::{CompactUnit, PickReason};

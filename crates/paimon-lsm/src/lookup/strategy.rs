@@ -93,7 +93,10 @@ mod tests {
     #[test]
     fn values_are_asked_for_where_they_matter() {
         let dv = ("deletion-vectors.enabled", "true");
-        assert_eq!(strategy(&[("changelog-producer", "lookup")]).need(true), LookupNeed::Value);
+        assert_eq!(
+            strategy(&[("changelog-producer", "lookup")]).need(true),
+            LookupNeed::Value
+        );
         assert_eq!(strategy(&[("force-lookup", "true")]).need(false), LookupNeed::Value);
         assert_eq!(strategy(&[dv]).need(true), LookupNeed::Position);
         assert_eq!(strategy(&[dv]).need(false), LookupNeed::PositionAndValue);

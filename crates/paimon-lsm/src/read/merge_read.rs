@@ -149,6 +149,7 @@ impl MergeRead {
                 .filter
                 .as_ref()
                 .map_or_else(KeyRange::default, |filter| key_range(filter, &self.table)),
+            ..MergeJob::default()
         };
         let merged = MergePipeline::new(
             self.env.clone(),

@@ -15,7 +15,7 @@ use paimon_merge::changelog::{Hits, LookupNeed};
 use super::MemoryKvFiles;
 use super::strategy::SplitMix;
 use crate::LsmError;
-use crate::levels::{KeyOrder, LevelSortedRun, LevelsView, SortedRun};
+use crate::levels::{KeyOrder, LevelSortedRun, LevelsView};
 use crate::lookup::{LookupSource, LookupView, SortedKeys};
 
 const LEVELS: i32 = 5;
@@ -27,9 +27,7 @@ const KEYS: u64 = 120;
 /// `make` gives a source for the files of a bucket with this schema; it lives as long as the bucket does.
 ///
 /// Errors: the question, the answer, and the right one.
-pub async fn check_lookup<S: LookupSource>(
-    make: impl Fn(Arc<dyn KvFiles>, Arc<KvSchema>) -> S,
-) -> Result<(), String> {
+pub async fn check_lookup<S: LookupSource>(make: impl Fn(Arc<dyn KvFiles>, Arc<KvSchema>) -> S) -> Result<(), String> {
     let text = |error: LsmError| error.to_string();
     for (round, composite) in (0..6).zip([false, true].into_iter().cycle()) {
         let mut random = SplitMix(round);
@@ -126,9 +124,11 @@ impl Bucket {
         }
         self.deleted.retain(|_, rows| !rows.is_empty());
         let gone = gone.unwrap_or_default().into_iter().map(|(file, _)| file);
-        Ok(gone.inspect(|file| {
-            self.deleted.remove(&file.file_name);
-        }).collect())
+        Ok(gone
+            .inspect(|file| {
+                self.deleted.remove(&file.file_name);
+            })
+            .collect())
     }
 
     fn file(
@@ -156,7 +156,9 @@ impl Bucket {
             Arc::new(Int8Array::from_iter_values(rows.iter().map(|row| row.kind as i8))),
         ];
         columns.extend(key_columns(keys));
-        let values = rows.iter().map(|row| (row.sequence % 7 > 0).then(|| format!("v{}", row.sequence)));
+        let values = rows
+            .iter()
+            .map(|row| (row.sequence % 7 > 0).then(|| format!("v{}", row.sequence)));
         columns.push(Arc::new(values.collect::<StringArray>()));
         let columns = RecordBatch::try_new(Arc::clone(&self.schema.arrow), columns)
             .map_err(|error| LsmError::Internal(error.to_string()))?;
@@ -231,7 +233,9 @@ impl Bucket {
         }
         for (key, hit) in wanted.iter().zip(&hits.found) {
             let right = self.right(*key, *start_level);
-            let wrong = |what: &str| format!("key {key} from level {start_level}, {need:?}: {what}: {hit:?}, right is {right:?}");
+            let wrong = |what: &str| {
+                format!("key {key} from level {start_level}, {need:?}: {what}: {hit:?}, right is {right:?}")
+            };
             let (hit, (file, position, row)) = match (hit, right) {
                 (None, None) => continue,
                 (Some(hit), Some(right)) => (hit, right),
@@ -258,7 +262,9 @@ impl Bucket {
 fn key_columns(keys: &[u64]) -> Vec<ArrayRef> {
     vec![
         Arc::new(Int64Array::from_iter_values(keys.iter().map(|&key| key as i64))),
-        Arc::new(StringArray::from_iter_values(keys.iter().map(|key| format!("n{:03}", key / 2)))),
+        Arc::new(StringArray::from_iter_values(
+            keys.iter().map(|key| format!("n{:03}", key / 2)),
+        )),
     ]
 }
 
@@ -266,7 +272,10 @@ fn is_row(rows: &KvBatch, at: usize, key: u64, row: &Row) -> bool {
     if at >= rows.len() {
         return false;
     }
-    let keys = rows.values().first().and_then(|keys| keys.as_primitive_opt::<Int64Type>());
+    let keys = rows
+        .values()
+        .first()
+        .and_then(|keys| keys.as_primitive_opt::<Int64Type>());
     let value = rows.values().get(2).and_then(|values| values.as_string_opt::<i32>());
     let (Some(keys), Some(value)) = (keys, value) else {
         return false;
@@ -316,7 +325,9 @@ mod tests {
                 self.0.dropped(files);
             }
         }
-        let wrong = check_lookup(|files, _| Forgetful(ScanLookup::new(files))).await.unwrap_err();
+        let wrong = check_lookup(|files, _| Forgetful(ScanLookup::new(files)))
+            .await
+            .unwrap_err();
         assert!(wrong.contains("right is"), "{wrong}");
     }
 }

@@ -143,7 +143,10 @@ impl Answers {
                 .map_err(|error| FormatError::internal(format!("gathering old rows: {error}")))?;
             let keys: Vec<&Keys> = self.batches.iter().map(|batch| &batch.keys).collect();
             let keys = KeyCodec::new(schema)?.gather(&keys, self.rows.iter().copied())?;
-            let levels = self.rows.iter().filter_map(|&(batch, row)| Some(self.batches.get(batch)?.levels.get(row)));
+            let levels = self
+                .rows
+                .iter()
+                .filter_map(|&(batch, row)| Some(self.batches.get(batch)?.levels.get(row)));
             let levels = RowLevels::Each(levels.collect());
             self.hits.rows = Some(KvBatch::with_keys(schema, columns, keys, levels)?);
         }

@@ -26,7 +26,10 @@ async fn finish_step(bucket: &mut Bucket, writer: &mut MergeTreeWriter) -> Strin
         }
     }
     text.push_str(&bucket.tree());
-    writeln!(text, "rows: {}\n", print(&bucket.rows().await)).unwrap();
+    let mut rows = bucket.rows().await;
+    // The others never change.
+    rows.retain(|key, _| !(103..200).contains(key));
+    writeln!(text, "rows: {}\n", print(&rows)).unwrap();
     text
 }
 
@@ -101,7 +104,7 @@ async fn input_is_told_unmerged_in_the_order_of_keys() {
     let text = step(&mut bucket, &mut writer, &[(1, Some(2)), (2, None), (3, None)]).await;
     insta::assert_snapshot!(text, @r"
     input: +I(1,1) +I(1,2) +I(2,1) -D(2,null) -D(3,null)
-    L0        3 B  data-0001.parquet (3-2, seq 1..4)
+    L0        3 B  data-0001.parquet (3-2, seq 2..4)
     rows: 1=2
     ");
     assert_eq!(bucket.spills(), 0);
@@ -131,7 +134,9 @@ async fn gentle_compaction_lets_level_0_wait() {
         text += &step(&mut bucket, &mut writer, &[(1, Some(round))]).await;
         if round < 2 {
             // A bucket with files on level 0 is not done, even when no task runs.
-            let waits = writer.levels().is_some_and(|view| view.runs().iter().any(|run| run.level == 0));
+            let waits = writer
+                .levels()
+                .is_some_and(|view| view.runs().iter().any(|run| run.level == 0));
             assert!(waits, "{text}");
         }
     }

@@ -181,17 +181,15 @@ impl Lookups {
         }
         if need.position() {
             for hit in hits.found.iter().flatten() {
-                let position = hit.position.and_then(|(file, row)| Some((hits.files.get(file as usize)?, row)));
+                let position = hit
+                    .position
+                    .and_then(|(file, row)| Some((hits.files.get(file as usize)?, row)));
                 let Some((file, row)) = position else {
                     return Err(LsmError::Internal("a looked-up row without a position".into()));
                 };
                 match self.deletions.get_mut(file.as_ref()) {
                     Some(rows) => rows.insert(row),
-                    None => self
-                        .deletions
-                        .entry(file.to_string())
-                        .or_default()
-                        .insert(row),
+                    None => self.deletions.entry(file.to_string()).or_default().insert(row),
                 };
             }
         }

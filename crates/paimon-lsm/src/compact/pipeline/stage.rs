@@ -32,16 +32,11 @@ pub(super) fn of_kind(
             schema,
             changelog.as_ref(),
         )?),
-        StageKind::FirstRow(changelog) => Box::new(FirstRowMergeFunctionWrapper::new(
-            engine,
-            schema,
-            changelog.as_ref(),
-        )?),
+        StageKind::FirstRow(changelog) => {
+            Box::new(FirstRowMergeFunctionWrapper::new(engine, schema, changelog.as_ref())?)
+        }
         StageKind::FullChangelog { top_level, settings } => Box::new(FullChangelogMergeFunctionWrapper::new(
-            engine,
-            schema,
-            *top_level,
-            settings,
+            engine, schema, *top_level, settings,
         )?),
     })
 }
@@ -77,7 +72,11 @@ impl Passing {
 
     /// Whether all rows of a run pass.
     pub(super) fn run(&self, run: &SortedRun) -> bool {
-        let passes = |level| self.levels.as_ref().is_none_or(|levels| levels.get(&level) == Some(&true));
+        let passes = |level| {
+            self.levels
+                .as_ref()
+                .is_none_or(|levels| levels.get(&level) == Some(&true))
+        };
         run.files().iter().all(|file| passes(file.level))
     }
 

@@ -129,7 +129,10 @@ impl Work {
         if !groups.is_empty() {
             stage.merge(&groups, hits, &mut self.output)?;
         }
-        let StageOutput { merged, changelog: changes } = &self.output;
+        let StageOutput {
+            merged,
+            changelog: changes,
+        } = &self.output;
         let assembler = self.data.as_ref().or(self.changelog.as_ref());
         let Some(assembler) = assembler else { return Ok(()) };
         let extras = assembler.extras(merged.made.as_ref(), hits.rows.as_ref())?;
