@@ -39,10 +39,11 @@ impl BucketStores {
     pub(crate) fn new(table: &Table) -> Result<Self> {
         let schema = Arc::new(table.schema().kv_schema()?);
         let options = table.options();
+        let engine = table.merge_engine()?;
         Ok(Self {
             keys: KeyOrder::new(&schema)?,
-            engine: table.merge_engine()?,
-            settings: WriteSettings::from_options(options, false)?,
+            settings: WriteSettings::from_options(options, engine.promises())?,
+            engine,
             expire: RecordLevelExpire::from_options(options, &schema)?,
             files: Arc::new(KvFileSettings::from_options(options)?),
             schemas: Arc::new(StoredSchemas(table.schemas().clone())),
@@ -95,8 +96,9 @@ impl BucketStores {
             self.kv_files(bucket.partition.row(), bucket.bucket)?,
             Arc::clone(&self.schema),
             Arc::clone(&self.engine),
-            &self.settings.compact,
+            self.settings.compact.clone(),
             self.expire.clone(),
+            None,
         )?;
         let settings = self.settings.compact.clone();
         let last_full_ms = last_full_ms(&bucket.levels().all_files(), settings.num_levels - 1, &self.env());

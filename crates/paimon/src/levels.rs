@@ -10,6 +10,7 @@ use paimon_lsm::levels::{KeyOrder, LevelSortedRun, Levels};
 use paimon_lsm::pick::{CompactUnit, PickReason};
 use paimon_manifest::scan::ScanFilter;
 use paimon_manifest::snapshot::TimeTravel;
+use paimon_merge::engine::Promises;
 
 use crate::bucket::BucketStores;
 use crate::error::{Error, Result};
@@ -96,7 +97,8 @@ impl Table {
         let Some(snapshot) = self.snapshot_store().travel(travel).await? else {
             return Ok(Vec::new());
         };
-        let num_levels = CompactSettings::from_options(self.options(), false)?.num_levels;
+        let promises = Promises::default();
+        let num_levels = CompactSettings::from_options(self.options(), promises)?.num_levels;
         let keys = KeyOrder::new(&self.schema().kv_schema()?)?;
         let key_types: Arc<[DataType]> = self.key_types()?.into();
         let mut buckets = Vec::new();
@@ -139,7 +141,12 @@ impl Table {
         };
         let drop_delete = unit.as_ref().is_some_and(|unit| {
             let highest = bucket.levels.non_empty_highest_level();
-            drop_delete(unit.output_level, highest, false, settings.force_keep_delete)
+            drop_delete(
+                unit.output_level,
+                highest,
+                settings.lookup.deletion_vector,
+                settings.force_keep_delete,
+            )
         });
         Ok(BucketPick { unit, drop_delete, why })
     }
