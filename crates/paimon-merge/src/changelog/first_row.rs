@@ -84,14 +84,15 @@ impl MergeStage for FirstRowMergeFunctionWrapper {
         out.merged.made = merged.made.take();
         for ((&row, &kind), &group) in merged.rows.iter().zip(&merged.kinds).zip(&merged.groups) {
             while asked.next_if(|&(&missing, _)| missing < group).is_some() {}
-            match asked.next_if(|&(&missing, _)| missing == group) {
-                Some((_, Some(_))) => continue,
-                Some((_, None)) => {
-                    if self.changelog.as_ref().is_some_and(|changelog| changelog.keeps(kind)) {
-                        out.changelog.push(row, kind);
-                    }
-                }
-                None => {}
+            let is_there = asked
+                .next_if(|&(&missing, _)| missing == group)
+                .map(|(_, hit)| hit.is_some());
+            if is_there == Some(true) {
+                continue;
+            }
+            let is_wanted = self.changelog.as_ref().is_some_and(|changelog| changelog.keeps(kind));
+            if is_there == Some(false) && is_wanted {
+                out.changelog.push(row, kind);
             }
             out.merged.push(row, kind, group as usize);
         }

@@ -1,5 +1,6 @@
 //! Each row of the tables that say what a stage gives.
 
+use std::slice::from_ref;
 use std::sync::Arc;
 
 use paimon_format::types::TypeKind;
@@ -278,7 +279,7 @@ fn of_versions_that_nothing_tells_apart_the_deeper_one_is_older() {
     // Both have sequence number 1: two writers that did not know of each other.
     let (old, new) = (run(&table, 5, 1, "+I 1 a"), run(&table, 0, 1, "+I 1 b"));
     let mut stage = Case::new(&table, &[], &[]).lookup_stage();
-    let found = play(&table, &mut stage, &[new.clone()], &[old.clone()], Cut::default()).unwrap();
+    let found = play(&table, &mut stage, from_ref(&new), from_ref(&old), Cut::default()).unwrap();
     let merged = play(&table, &mut stage, &[old, new], &[], Cut::default()).unwrap();
     for played in [found, merged] {
         assert_eq!(
