@@ -4,21 +4,25 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use paimon_format::FormatError;
+use paimon_format::dv::{BucketDvMaintainer, DeletionVectorsIndexFile};
 use paimon_format::env::{Budget, Env};
 use paimon_format::kv::{KvFileSettings, KvFiles, KvSchema, PartitionValue, SchemaSource, TableKvFiles};
-use paimon_format::meta::DataFileMeta;
+use paimon_format::meta::{DataFileMeta, IndexFileMeta, IndexFileNames};
 use paimon_format::row::BinaryRow;
+use paimon_format::storage::FileRoots;
 use paimon_format::types::DataField;
 use paimon_lsm::compact::{MergeTreeCompactManager, MergeTreeCompactRewriter, RecordLevelExpire};
 use paimon_lsm::levels::{KeyOrder, Section};
 use paimon_lsm::pick::PickRule;
 use paimon_lsm::read::MergeRead;
 use paimon_lsm::write::{MergeTreeWriter, WriteSettings, last_full_ms};
+use paimon_manifest::scan::BucketFiles;
 use paimon_manifest::schema::SchemaStore;
 use paimon_merge::engine::MergeEngine;
 
 use crate::error::Result;
 use crate::levels::BucketLevels;
+use crate::options::DeletionVectorSettings;
 use crate::table::Table;
 
 /// What all buckets of one use of a table share.
@@ -32,6 +36,8 @@ pub(crate) struct BucketStores {
     expire: Option<RecordLevelExpire>,
     files: Arc<KvFileSettings>,
     schemas: Arc<dyn SchemaSource>,
+    vectors: Option<DeletionVectorSettings>,
+    index_names: Arc<IndexFileNames>,
 }
 
 impl BucketStores {
@@ -47,6 +53,8 @@ impl BucketStores {
             expire: RecordLevelExpire::from_options(options, &schema)?,
             files: Arc::new(KvFileSettings::from_options(options)?),
             schemas: Arc::new(StoredSchemas(table.schemas().clone())),
+            vectors: DeletionVectorSettings::from_options(options)?,
+            index_names: Arc::new(IndexFileNames::new(Arc::clone(&table.context().env().ids))),
             schema,
             table: table.clone(),
         })
@@ -69,13 +77,20 @@ impl BucketStores {
     }
 
     /// A writer that goes on where the bucket's files end.
-    pub(crate) fn writer(
+    pub(crate) async fn writer(
         &self,
         partition: &BinaryRow,
         bucket: i32,
-        files: Vec<Arc<DataFileMeta>>,
+        live: Option<&BucketFiles>,
         buffers: Budget,
     ) -> Result<MergeTreeWriter> {
+        let files = live.map(|live| live.files.clone()).unwrap_or_default();
+        let vectors = if self.settings.write_only {
+            None
+        } else {
+            let index_files = live.map(BucketFiles::deletion_index_files).unwrap_or_default();
+            self.vectors(partition, bucket, &index_files, &files).await?
+        };
         let builder = MergeTreeWriter::builder(Arc::clone(&self.schema), self.kv_files(partition, bucket)?)
             .engine(Arc::clone(&self.engine))
             .settings(self.settings.clone())
@@ -86,7 +101,26 @@ impl BucketStores {
             Some(expire) => builder.expire(expire.clone()),
             None => builder,
         };
+        let builder = match vectors {
+            Some(vectors) => builder.deletion_vectors(vectors),
+            None => builder,
+        };
         Ok(builder.build()?)
+    }
+
+    /// The deletion vectors of a bucket with these files; `None`: a table without.
+    pub(crate) async fn vectors(
+        &self,
+        partition: &BinaryRow,
+        bucket: i32,
+        index_files: &[Arc<IndexFileMeta>],
+        files: &[Arc<DataFileMeta>],
+    ) -> Result<Option<BucketDvMaintainer>> {
+        if self.vectors.is_none() {
+            return Ok(None);
+        }
+        let index = self.deletion_vectors(partition, bucket)?;
+        Ok(Some(BucketDvMaintainer::restore(index, index_files, files).await?))
     }
 
     /// What compacts a bucket.
@@ -102,13 +136,17 @@ impl BucketStores {
         )?;
         let settings = self.settings.compact.clone();
         let last_full_ms = last_full_ms(&bucket.levels().all_files(), settings.num_levels - 1, &self.env());
-        Ok(MergeTreeCompactManager::new(
+        let manager = MergeTreeCompactManager::new(
             bucket.levels().clone(),
             settings.strategy.strategy(last_full_ms),
             settings,
             Arc::new(rewriter),
             self.env(),
-        ))
+        );
+        Ok(match bucket.vectors() {
+            Some(vectors) => manager.with_deletion_vectors(vectors.clone()),
+            None => manager,
+        })
     }
 
     /// A merged or raw read of a bucket's files.
@@ -119,6 +157,18 @@ impl BucketStores {
             files,
             Arc::clone(&self.schema),
             Arc::clone(&self.engine),
+        ))
+    }
+
+    /// Reads and writes the deletion vectors of a bucket.
+    pub(crate) fn deletion_vectors(&self, partition: &BinaryRow, bucket: i32) -> Result<DeletionVectorsIndexFile> {
+        let table = &self.table;
+        let roots = FileRoots::new(Arc::clone(table.storage())).with_external(Arc::clone(table.context().storages()));
+        Ok(DeletionVectorsIndexFile::new(
+            roots,
+            table.paths().bucket(partition, bucket)?,
+            Arc::clone(&self.index_names),
+            self.vectors.map(|vectors| vectors.kind).unwrap_or_default(),
         ))
     }
 

@@ -1,8 +1,10 @@
 //! What a bucket looks like, and what would be compacted in it: for people, and for jobs that decide about compactions elsewhere.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use paimon_format::meta::DataFileMeta;
+use paimon_format::dv::BucketDvMaintainer;
+use paimon_format::meta::{DataFileMeta, IndexFileMeta};
 use paimon_format::row::BinaryRow;
 use paimon_format::types::DataType;
 use paimon_lsm::compact::{CompactSettings, drop_delete};
@@ -14,6 +16,7 @@ use paimon_merge::engine::Promises;
 
 use crate::bucket::BucketStores;
 use crate::error::{Error, Result};
+use crate::options::DeletionVectorSettings;
 use crate::partition::{Partition, Selection};
 use crate::table::Table;
 
@@ -32,6 +35,10 @@ pub struct BucketLevels {
     runs: Vec<LevelSortedRun>,
     key_types: Arc<[DataType]>,
     name: String,
+    /// Rows that deletion vectors hide, by file; `None`: their number is not noted.
+    deleted_rows: HashMap<String, Option<i64>>,
+    deletion_index_files: Vec<Arc<IndexFileMeta>>,
+    vectors: Option<BucketDvMaintainer>,
 }
 
 impl BucketLevels {
@@ -48,6 +55,21 @@ impl BucketLevels {
     /// The bucket's directory, relative to the table: `dt=2024-01-01/bucket-0`.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// How many rows of one of its files a deletion vector hides; `None`: there is one, and the number is not noted.
+    pub fn deleted_rows(&self, file: &DataFileMeta) -> Option<i64> {
+        self.deleted_rows.get(&file.file_name).copied().unwrap_or(Some(0))
+    }
+
+    /// The index files that hold its deletion vectors.
+    pub fn deletion_index_files(&self) -> &[Arc<IndexFileMeta>] {
+        &self.deletion_index_files
+    }
+
+    /// Its deletion vectors; `None`: a table without.
+    pub(crate) fn vectors(&self) -> Option<&BucketDvMaintainer> {
+        self.vectors.as_ref()
     }
 
     /// A key bound of one of its files as text; the columns of a composite key stand between parentheses.
@@ -97,8 +119,12 @@ impl Table {
         let Some(snapshot) = self.snapshot_store().travel(travel).await? else {
             return Ok(Vec::new());
         };
-        let promises = Promises::default();
-        let num_levels = CompactSettings::from_options(self.options(), promises)?.num_levels;
+        // The levels of tables that this engine cannot merge can be looked at all the same.
+        let num_levels = CompactSettings::from_options(self.options(), Promises::default())?.num_levels;
+        let stores = match DeletionVectorSettings::from_options(self.options())? {
+            Some(_) => Some(BucketStores::new(self)?),
+            None => None,
+        };
         let keys = KeyOrder::new(&self.schema().kv_schema()?)?;
         let key_types: Arc<[DataType]> = self.key_types()?.into();
         let mut buckets = Vec::new();
@@ -110,6 +136,18 @@ impl Table {
                     .bucket(&files.partition, files.bucket)?
                     .directory()
                     .to_owned();
+                let deletion_index_files = files.deletion_index_files();
+                let deleted_rows = files.deletion_files.into_iter();
+                let deleted_rows = deleted_rows
+                    .map(|(file, deletion)| (file, deletion.range.cardinality))
+                    .collect();
+                let vectors = match &stores {
+                    Some(stores) => stores
+                        .vectors(&files.partition, files.bucket, &deletion_index_files, &files.files)
+                        .await
+                        .map_err(|error| error.in_bucket(&name))?,
+                    None => None,
+                };
                 let levels = Levels::restore(keys.clone(), files.files, num_levels);
                 let levels = levels.map_err(|error| Error::from(error).in_bucket(&name))?;
                 buckets.push(BucketLevels {
@@ -121,6 +159,9 @@ impl Table {
                     levels,
                     key_types: Arc::clone(&key_types),
                     name,
+                    deleted_rows,
+                    deletion_index_files,
+                    vectors,
                 });
             }
         }

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use futures::channel::oneshot;
+use paimon_format::dv::BucketDvMaintainer;
 use paimon_format::env::Env;
-use paimon_format::meta::DataFileMeta;
+use paimon_format::meta::{DataFileMeta, IndexFileMeta};
 
 use super::changelog::may_hold_deletes;
 use super::{CompactResult, CompactSettings, CompactStep, CompactTask, MergeTreeCompactRewriter, drop_delete};
@@ -24,6 +25,8 @@ pub struct MergeTreeCompactManager {
     strategy: Box<dyn CompactStrategy>,
     settings: CompactSettings,
     rewriter: Arc<MergeTreeCompactRewriter>,
+    /// `None`: a table without deletion vectors.
+    vectors: Option<BucketDvMaintainer>,
     env: Env,
     running: Option<Running>,
 }
@@ -50,9 +53,17 @@ impl MergeTreeCompactManager {
             strategy,
             settings,
             rewriter,
+            vectors: None,
             env,
             running: None,
         }
+    }
+
+    /// With the bucket's deletion vectors: compactions add to them, and [`write_deletion_vectors`](Self::write_deletion_vectors) writes
+    /// them down. Needed when the settings say that the table has them.
+    pub fn with_deletion_vectors(mut self, vectors: BucketDvMaintainer) -> Self {
+        self.vectors = Some(vectors);
+        self
     }
 
     /// The tree, without what a running task will change.
@@ -90,8 +101,10 @@ impl MergeTreeCompactManager {
         let runs = self.levels.level_sorted_runs();
         let context = PickContext::now(&*self.env.clock, self.levels.number_of_levels());
         if full {
+            let vectors = self.vectors.as_ref();
             return pick_full_compaction(context.num_levels, &runs, |file| {
-                self.rewriter.must_rewrite(file, context.now_ms)
+                let vector = vectors.and_then(|vectors| vectors.deletion_vector_of(&file.file_name));
+                vector.is_some() || self.rewriter.must_rewrite(file, context.now_ms)
             });
         }
         self.strategy.pick(&runs, &context).filter(|unit| !unit.is_no_op())
@@ -99,8 +112,13 @@ impl MergeTreeCompactManager {
 
     /// The next compaction with all that is decided before it starts. As [`pick`](Self::pick).
     ///
-    /// Errors: `Internal` when the strategy breaks its contract.
+    /// Errors: `Internal` when the strategy breaks its contract; `Invalid` when deletion vectors are missing.
     pub fn plan(&mut self, full: bool) -> Result<Option<CompactTask>, LsmError> {
+        if self.settings.lookup.deletion_vector && self.vectors.is_none() {
+            return Err(LsmError::Invalid(
+                "compactions of a table with deletion vectors need those of the bucket".into(),
+            ));
+        }
         let Some(unit) = self.pick(full) else {
             return Ok(None);
         };
@@ -113,17 +131,19 @@ impl MergeTreeCompactManager {
             )));
         }
         let highest = self.levels.non_empty_highest_level();
-        let lookup = self.settings.lookup;
         let drops = drop_delete(
             unit.output_level,
             highest,
-            lookup.deletion_vector,
+            self.vectors.is_some(),
             self.settings.force_keep_delete,
         );
         let runs = unit.runs;
         let num_levels = self.levels.number_of_levels();
         let mut task = CompactTask::new(unit, num_levels, drops);
-        if lookup.need_lookup() {
+        if let Some(vectors) = &self.vectors {
+            task.deleted = vectors.snapshot();
+        }
+        if self.settings.lookup.need_lookup() {
             let older = self.levels.level_sorted_runs().into_iter().skip(runs);
             task.older = LevelsView::new(num_levels, older.collect());
         }
@@ -222,6 +242,7 @@ impl MergeTreeCompactManager {
         match outcome {
             Ok(result) => {
                 let result = result?;
+                self.apply_deletions(&result)?;
                 let gone = self.levels.update(&result.before, &result.after)?;
                 if let Some(lookup) = self.rewriter.lookup() {
                     let gone = result.before.iter().filter(|file| gone.contains(&file.file_name));
@@ -233,6 +254,38 @@ impl MergeTreeCompactManager {
             Err(oneshot::Canceled) => Err(LsmError::Internal(
                 "the compaction task ended without a result (a panic, or a stopped runtime)".into(),
             )),
+        }
+    }
+
+    fn apply_deletions(&mut self, result: &CompactResult) -> Result<(), LsmError> {
+        let Some(vectors) = &mut self.vectors else {
+            return Ok(());
+        };
+        for (file, rows) in &result.deletions {
+            vectors.merge_new_deletion(file, rows)?;
+        }
+        for file in &result.rewritten {
+            vectors.remove_deletion_vector_of(file);
+        }
+        Ok(())
+    }
+
+    /// Writes the bucket's deletion vectors to a new index file, if compactions have changed them since the last one.
+    ///
+    /// Errors: `Unavailable`; it can be tried again.
+    pub async fn write_deletion_vectors(&mut self) -> Result<Option<IndexFileMeta>, LsmError> {
+        match &mut self.vectors {
+            Some(vectors) => Ok(vectors.write_deletion_vectors_index().await?),
+            None => Ok(None),
+        }
+    }
+
+    /// Deletes an index file that no commit will ever name.
+    pub(crate) async fn delete_index_file(&mut self, file: &IndexFileMeta) {
+        if let Some(vectors) = &self.vectors
+            && let Err(error) = vectors.index().delete(file).await
+        {
+            tracing::warn!(file = file.file_name, %error, "an unused index file could not be deleted");
         }
     }
 

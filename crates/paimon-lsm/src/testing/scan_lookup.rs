@@ -7,7 +7,7 @@ use arrow_select::interleave::interleave_record_batch;
 use async_trait::async_trait;
 use futures::TryStreamExt;
 use paimon_format::FormatError;
-use paimon_format::kv::{BatchLimit, KeyCodec, KeyRange, Keys, KvBatch, KvFiles, KvSchema, ReadSpec, RowLevels};
+use paimon_format::kv::{KeyCodec, Keys, KvBatch, KvFiles, KvSchema, ReadSpec, RowLevels};
 use paimon_format::meta::DataFileMeta;
 use paimon_merge::changelog::{Hit, Hits, LookupNeed};
 
@@ -55,13 +55,9 @@ impl LookupSource for ScanLookup {
         let runs = view.levels.runs().iter().filter(|run| run.level >= start_level);
         for file in runs.flat_map(|run| run.run.files()) {
             let spec = ReadSpec {
-                schema: Arc::clone(&keys.schema),
-                keys: KeyRange::default(),
                 deleted: view.deleted.get(&file.file_name).map(Arc::clone),
-                expired_before: None,
                 positions: true,
-                batch: BatchLimit::default(),
-                window_bytes: 1 << 20,
+                ..ReadSpec::all(Arc::clone(&keys.schema))
             };
             let mut rows = self.files.open(file, spec);
             let mut first = 0;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use paimon_format::dv::BucketDvMaintainer;
 use paimon_format::env::{Budget, Env};
 use paimon_format::kv::{KvFiles, KvSchemaRef};
 use paimon_format::meta::DataFileMeta;
@@ -28,6 +29,7 @@ pub struct MergeTreeWriterBuilder {
     buffer_budget: Option<Budget>,
     expire: Option<RecordLevelExpire>,
     lookup: Option<Arc<dyn LookupSource>>,
+    vectors: Option<BucketDvMaintainer>,
     state: WriterState,
 }
 
@@ -43,6 +45,7 @@ impl MergeTreeWriterBuilder {
             buffer_budget: None,
             expire: None,
             lookup: None,
+            vectors: None,
             state: WriterState::default(),
         }
     }
@@ -86,6 +89,12 @@ impl MergeTreeWriterBuilder {
     /// Where compactions look old rows up; must be given when the settings say that they do.
     pub fn lookup(mut self, lookup: Arc<dyn LookupSource>) -> Self {
         self.lookup = Some(lookup);
+        self
+    }
+
+    /// The bucket's deletion vectors, as the last snapshot shows them; must be given when the settings say that the table has them.
+    pub fn deletion_vectors(mut self, vectors: BucketDvMaintainer) -> Self {
+        self.vectors = Some(vectors);
         self
     }
 
@@ -137,13 +146,11 @@ impl MergeTreeWriterBuilder {
                 self.lookup,
             )?;
             let levels = Levels::restore(KeyOrder::new(&self.schema)?, self.state.files, settings.num_levels)?;
-            Some(MergeTreeCompactManager::new(
-                levels,
-                strategy,
-                settings,
-                Arc::new(rewriter),
-                env.clone(),
-            ))
+            let manager = MergeTreeCompactManager::new(levels, strategy, settings, Arc::new(rewriter), env.clone());
+            Some(match self.vectors {
+                Some(vectors) => manager.with_deletion_vectors(vectors),
+                None => manager,
+            })
         };
         Ok(MergeTreeWriter {
             schema: self.schema,

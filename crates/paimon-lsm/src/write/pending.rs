@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use paimon_format::meta::{CommitIncrement, CompactIncrement, DataFileMeta, DataIncrement};
+use paimon_format::meta::{CommitIncrement, CompactIncrement, DataFileMeta, DataIncrement, IndexFileMeta};
 
 use crate::compact::CompactResult;
 
@@ -56,6 +56,21 @@ impl PendingIncrement {
         compact_after.extend(result.after);
         changelog_files.extend(result.changelog);
         superseded
+    }
+
+    /// The deletion vectors of the bucket are in this index file now. Returns the one that it takes the place of, if no commit has got it:
+    /// it is to be deleted.
+    pub(super) fn set_deletion_vectors(&mut self, file: IndexFileMeta) -> Vec<IndexFileMeta> {
+        let files = &mut self.increment.compact.new_index_files;
+        let is_vectors = |other: &mut IndexFileMeta| other.index_type == file.index_type;
+        let superseded = files.extract_if(.., is_vectors).collect();
+        files.push(file);
+        superseded
+    }
+
+    /// Index files that only this writer knows.
+    pub(super) fn index_files(&self) -> &[IndexFileMeta] {
+        &self.increment.compact.new_index_files
     }
 
     /// Hands everything out and starts anew.

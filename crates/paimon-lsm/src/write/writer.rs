@@ -120,6 +120,13 @@ impl MergeTreeWriter {
             .is_some_and(MergeTreeCompactManager::should_wait_for_preparing_checkpoint);
         self.fetch_compaction(wait || self.settings.force_compact || crowded)
             .await?;
+        if let Some(compaction) = &mut self.compaction
+            && let Some(file) = compaction.write_deletion_vectors().await?
+        {
+            for superseded in self.pending.set_deletion_vectors(file) {
+                compaction.delete_index_file(&superseded).await;
+            }
+        }
         Ok(self.pending.drain())
     }
 
@@ -206,6 +213,11 @@ impl MergeTreeWriter {
         }
         if let Err(error) = self.fetch_compaction(true).await {
             tracing::warn!(%error, "the compaction of a writer that is being closed had failed");
+        }
+        if let Some(compaction) = &mut self.compaction {
+            for file in self.pending.index_files() {
+                compaction.delete_index_file(file).await;
+            }
         }
         for file in self.pending.into_uncommitted_files() {
             delete_quietly(&*self.files, &file).await;

@@ -9,7 +9,7 @@ use arrow_array::{Int64Array, RecordBatch};
 use arrow_schema::Schema;
 use futures::TryStreamExt;
 use paimon_format::env::Env;
-use paimon_format::kv::{BatchLimit, KeyRange, KvFiles, KvSchema, KvSchemaRef, ReadSpec, SequenceOrder};
+use paimon_format::kv::{KvFiles, KvSchema, KvSchemaRef, ReadSpec, SequenceOrder};
 use paimon_format::meta::{CommitIncrement, DataFileMeta};
 use paimon_format::options::Options;
 use paimon_format::types::{DataField, DataType, RowKind, TypeKind};
@@ -160,15 +160,7 @@ impl Bucket {
     pub(crate) async fn records(&self, files: &[Arc<DataFileMeta>]) -> String {
         let mut words = Vec::new();
         for file in files {
-            let spec = ReadSpec {
-                schema: Arc::clone(&self.schema),
-                keys: KeyRange::default(),
-                deleted: None,
-                expired_before: None,
-                positions: false,
-                batch: BatchLimit::default(),
-                window_bytes: 1 << 20,
-            };
+            let spec = ReadSpec::all(Arc::clone(&self.schema));
             let batches: Vec<_> = self.files.open(file, spec).try_collect().await.unwrap();
             for batch in batches {
                 let [keys, values] = batch.values() else {

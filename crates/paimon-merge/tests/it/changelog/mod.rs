@@ -2,5 +2,6 @@
 
 mod laws;
 mod many_runs;
+mod model;
 mod play;
 mod worked;
