@@ -227,9 +227,9 @@ fn reading_is_possible_where_answers_do_not_depend_on_it() {
         refused(TableUse::Read, &[("merge-engine", "first-row")]).as_deref(),
         Some("not supported: option 'merge-engine' = 'first-row': this engine does not read such tables")
     );
-    let incremental = [("scan.mode", "incremental")];
-    assert!(refused(TableUse::Read, &incremental).is_some());
-    assert_eq!(refused(TableUse::Write, &incremental), None);
+    let by_creation = [("scan.mode", "from-creation-timestamp")];
+    assert!(refused(TableUse::Read, &by_creation).is_some());
+    assert_eq!(refused(TableUse::Write, &by_creation), None);
 }
 
 #[test]

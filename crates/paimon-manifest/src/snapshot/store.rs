@@ -96,12 +96,17 @@ impl SnapshotStore {
 
     /// All ids, ascending. Other files in the directory do not count. Cost: a listing.
     pub async fn list_ids(&self) -> Result<Vec<i64>> {
+        self.list_numbered(DIR, PREFIX).await
+    }
+
+    /// The numbers behind a prefix among the names in a directory, ascending.
+    pub(super) async fn list_numbered(&self, dir: &str, prefix: &str) -> Result<Vec<i64>> {
         let mut ids: Vec<i64> = self
             .storage
-            .list(DIR)
+            .list(dir)
             .try_filter_map(|file| async move {
                 let name = file.path.rsplit('/').next().unwrap_or_default();
-                Ok(name.strip_prefix(PREFIX).and_then(|id| id.parse::<i64>().ok()))
+                Ok(name.strip_prefix(prefix).and_then(|id| id.parse::<i64>().ok()))
             })
             .try_collect()
             .await?;

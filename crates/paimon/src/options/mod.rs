@@ -5,13 +5,17 @@
 
 mod buckets;
 mod dynamic;
+mod incremental;
 mod lookup;
+mod streaming;
 mod travel;
 mod writing;
 
 pub use buckets::BucketMode;
 pub use dynamic::table_options;
 pub(crate) use dynamic::with_dynamic_options;
+pub(crate) use incremental::incremental_range;
 pub(crate) use lookup::refuse_lookup_mode;
+pub(crate) use streaming::{StreamSettings, stream_start};
 pub(crate) use travel::time_travel;
 pub use writing::RowSettings;
