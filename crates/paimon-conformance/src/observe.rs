@@ -1,6 +1,7 @@
 //! What is there: a snapshot with its rows, changes and files, in the form of `expected.json`.
 
 use futures::TryStreamExt;
+use paimon::format::dv::DeletionVector;
 use paimon::format::kv::{BatchLimit, KeyRange, KvFiles, ReadSpec};
 use paimon::format::meta::{DataFileMeta, FileSource};
 use paimon::format::row::BinaryRow;
@@ -119,8 +120,12 @@ impl<'a> Observer<'a> {
     ) -> Result<(), Error> {
         let mut entries = self.scan()?.entries(snapshot, kind).await?;
         self.sort(&mut entries)?;
+        let deleted = self.deleted(snapshot, kind).await?;
         for entry in entries {
-            let file = self.file(&entry.partition, entry.bucket, &entry.file).await?;
+            let mut file = self.file(&entry.partition, entry.bucket, &entry.file).await?;
+            if let Some(vector) = deleted.get(&entry.file.file_name) {
+                file["deleted"] = vector.iter().collect();
+            }
             let partition = json_values(&entry.partition, &self.partition)?;
             let bucket = buckets
                 .entry((entry.partition.as_bytes().to_vec(), entry.bucket))
@@ -133,6 +138,22 @@ impl<'a> Observer<'a> {
             }
         }
         Ok(())
+    }
+
+    /// The deletion vectors of a snapshot, by data file.
+    async fn deleted(
+        &self,
+        snapshot: &Snapshot,
+        kind: ScanKind,
+    ) -> Result<BTreeMap<String, Arc<DeletionVector>>, Error> {
+        let mut deleted = BTreeMap::new();
+        for bucket in self.scan()?.plan(snapshot, kind).await?.buckets {
+            let index = self.table.deletion_vectors(&bucket.partition, bucket.bucket)?;
+            for file in bucket.deletion_index_files() {
+                deleted.extend(index.read(&file, |_| true).await?);
+            }
+        }
+        Ok(deleted)
     }
 
     fn scan(&self) -> Result<FileStoreScan, Error> {

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::args::{PartArgs, TableArgs, TravelArgs};
 use crate::error::CliError;
-use crate::output::{Grid, bytes};
+use crate::output::{Grid, bytes, rows};
 use crate::session::Session;
 
 /// List the data files of a snapshot
@@ -49,6 +49,7 @@ impl Files {
                             "bytes": file.file_size,
                             "rows": file.row_count,
                             "deletes": file.delete_row_count,
+                            "deletedRows": bucket.deleted_rows(file),
                             "minKey": bucket.key_text(&file.min_key)?,
                             "maxKey": bucket.key_text(&file.max_key)?,
                             "minSequence": file.min_sequence_number,
@@ -62,7 +63,7 @@ impl Files {
                         file.level.to_string(),
                         file.file_name.clone(),
                         bytes(u64::try_from(file.file_size).unwrap_or(0)),
-                        file.row_count.to_string(),
+                        rows(file.row_count, bucket.deleted_rows(file)),
                         file.delete_row_count
                             .map_or_else(|| "?".to_owned(), |count| count.to_string()),
                         bucket.key_text(&file.min_key)?,

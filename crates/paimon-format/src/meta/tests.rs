@@ -10,7 +10,7 @@ use crate::row::BinaryRow;
 use crate::types::{DataType, Datum, TypeKind};
 
 /// A data file with little in it.
-pub(super) fn data_file(name: &str) -> DataFileMeta {
+pub(crate) fn data_file(name: &str) -> DataFileMeta {
     DataFileMeta {
         file_name: name.to_owned(),
         file_size: 100,
@@ -36,7 +36,7 @@ pub(super) fn data_file(name: &str) -> DataFileMeta {
 }
 
 /// An index file with little in it.
-pub(super) fn index_file(name: &str) -> IndexFileMeta {
+pub(crate) fn index_file(name: &str) -> IndexFileMeta {
     IndexFileMeta {
         index_type: "HASH".to_owned(),
         file_name: name.to_owned(),

@@ -154,6 +154,11 @@ impl ChangelogBuilder {
                 table.options().string("changelog-producer").unwrap_or_default()
             )));
         }
+        if settings.overwrites && table.options().bool("deletion-vectors.enabled")?.unwrap_or(false) {
+            return Err(Error::unsupported(
+                "option 'streaming-read-overwrite' = 'true' of a table with deletion vectors",
+            ));
+        }
         settings.discovery_interval = self.discovery_interval.unwrap_or(settings.discovery_interval);
         let progress = match &settings.consumer {
             Some(id) if !settings.ignore_progress => table.consumers().find(id).await?,

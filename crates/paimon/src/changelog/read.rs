@@ -81,10 +81,7 @@ impl ChangesReader {
         let (first, reader) = (position.splits, Arc::clone(&self.splits));
         let splits = plan.into_iter().enumerate().skip(first);
         let splits = splits.map(move |(number, split)| {
-            let rows = match reader.changes(split) {
-                Ok(rows) => rows,
-                Err(error) => stream::once(future::ready(Err(error))).boxed(),
-            };
+            let rows = stream::once(Arc::clone(&reader).changes(split)).try_flatten();
             rows.map_ok(move |rows| SplitRows::new(number, rows)).boxed()
         });
         let runtime = Arc::clone(&self.table().context().env().runtime);
@@ -106,9 +103,12 @@ impl ChangesReader {
 
 impl SplitReader {
     /// The rows of a split with their kinds.
-    fn changes(&self, split: ChangeSplit) -> Result<BoxStream<'static, Result<(RecordBatch, Int8Array)>>> {
+    async fn changes(
+        self: Arc<Self>,
+        split: ChangeSplit,
+    ) -> Result<BoxStream<'static, Result<(RecordBatch, Int8Array)>>> {
         match split {
-            ChangeSplit::Rows(split) => Ok(all_of(self.rows(split)?, RowKind::Insert)),
+            ChangeSplit::Rows(split) => Ok(all_of(self.rows(split).await?, RowKind::Insert)),
             ChangeSplit::Files(ChangedFiles {
                 partition,
                 bucket,

@@ -4,6 +4,7 @@
 //! here belongs to the facade or to crates that know no options.
 
 mod buckets;
+mod deletion_vectors;
 mod dynamic;
 mod incremental;
 mod lookup;
@@ -12,6 +13,7 @@ mod travel;
 mod writing;
 
 pub use buckets::BucketMode;
+pub use deletion_vectors::DeletionVectorSettings;
 pub use dynamic::table_options;
 pub(crate) use dynamic::with_dynamic_options;
 pub(crate) use incremental::incremental_range;

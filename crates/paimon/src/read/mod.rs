@@ -5,6 +5,7 @@ mod builder;
 mod plan;
 mod split;
 mod stream;
+mod visibility;
 
 pub(crate) use ahead::read_ahead;
 pub use builder::ReadBuilder;

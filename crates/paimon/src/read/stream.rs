@@ -1,11 +1,13 @@
 //! From splits to batches.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use futures::stream::BoxStream;
-use futures::{StreamExt, stream};
+use futures::{StreamExt, TryStreamExt, stream};
+use paimon_format::dv::DeletionVector;
 use paimon_format::meta::DataFileMeta;
 use paimon_format::predicate::Predicate;
 use paimon_format::row::BinaryRow;
@@ -76,10 +78,8 @@ impl TableRead {
         let stores = BucketStores::new(&self.read.table)?;
         let reader = Arc::new(SplitReader::new(&self.read, stores, self.schema()?)?);
         let runtime = Arc::clone(&self.read.table.context().env().runtime);
-        let streams = splits.into_iter().map(move |split| match reader.rows(split) {
-            Ok(rows) => rows,
-            Err(error) => stream::iter([Err(error)]).boxed(),
-        });
+        let streams = splits.into_iter();
+        let streams = streams.map(move |split| stream::once(Arc::clone(&reader).rows(split)).try_flatten().boxed());
         let rows = read_ahead(runtime, streams, self.parallelism);
         Ok(match self.read.limit {
             Some(limit) => limited(rows, limit),
@@ -101,9 +101,10 @@ impl SplitReader {
     }
 
     /// The rows of a split that the caller wants.
-    pub(crate) fn rows(&self, split: DataSplit) -> Result<RowStream> {
+    pub(crate) async fn rows(self: Arc<Self>, split: DataSplit) -> Result<RowStream> {
         let name = self.bucket_name(&split.partition, split.bucket)?;
-        let read = self.merge_read(&split.partition, split.bucket)?;
+        let deleted = self.deleted(&split).await.map_err(|error| error.in_bucket(&name))?;
+        let read = self.merge_read(&split.partition, split.bucket)?.with_deleted(deleted);
         let rows = if split.raw_convertible {
             read.raw(split.files)
         } else {
@@ -115,6 +116,17 @@ impl SplitReader {
             Ok(batch.columns.with_schema(Arc::clone(&schema))?)
         });
         Ok(rows.boxed())
+    }
+
+    /// The deletion vectors of a split's files.
+    async fn deleted(&self, split: &DataSplit) -> Result<HashMap<String, Arc<DeletionVector>>> {
+        let files: HashSet<&str> = split.files.iter().map(|file| file.file_name.as_str()).collect();
+        let index = self.stores.deletion_vectors(&split.partition, split.bucket)?;
+        let mut deleted = HashMap::new();
+        for index_file in split.deletion_index_files() {
+            deleted.extend(index.read(&index_file, |name| files.contains(name)).await?);
+        }
+        Ok(deleted)
     }
 
     /// A read of a bucket's files with the columns and the filter of the caller.

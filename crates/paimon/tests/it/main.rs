@@ -7,6 +7,7 @@ mod changes;
 mod commits;
 mod compaction;
 mod concurrency;
+mod deletion_vectors;
 mod faults;
 mod java_tables;
 mod partitions;

@@ -9,7 +9,7 @@ pub(super) const SECTION: Section = Section {
             "merge-engine",
             String,
             Some("deduplicate"),
-            Refuses(&["first-row"], Both),
+            Refuses(&["first-row"], Write),
             "deduplicate, partial-update, aggregation, or an engine that was registered; an unknown one is refused on opening",
         ),
         KnownOption::new("sequence.field", List, None, Honoured, ""),
