@@ -2,7 +2,7 @@
 
 use futures::TryStreamExt;
 use paimon::format::dv::DeletionVector;
-use paimon::format::kv::{BatchLimit, KeyRange, KvFiles, ReadSpec};
+use paimon::format::kv::{KvFiles, ReadSpec};
 use paimon::format::meta::{DataFileMeta, FileSource};
 use paimon::format::row::BinaryRow;
 use paimon::format::types::{DataField, DataType, Datum, RowKind};
@@ -13,9 +13,6 @@ use paimon::{Error, Snapshot, Table, TimeTravel};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// Pages of one file in memory, bytes.
-const WINDOW_BYTES: usize = 8 << 20;
 
 /// Looks at one table.
 pub(crate) struct Observer<'a> {
@@ -209,16 +206,7 @@ impl<'a> Observer<'a> {
         let files: Arc<dyn KvFiles> = self.table.kv_files(partition, bucket)?;
         let schema = Arc::new(self.table.schema().kv_schema()?);
         let fields = schema.fields.clone();
-        let all = ReadSpec {
-            schema,
-            keys: KeyRange::default(),
-            deleted: None,
-            expired_before: None,
-            positions: false,
-            batch: BatchLimit::default(),
-            window_bytes: WINDOW_BYTES,
-        };
-        let mut batches = files.open(file, all);
+        let mut batches = files.open(file, ReadSpec::all(schema));
         let mut records = Vec::new();
         while let Some(batch) = batches.try_next().await? {
             for (row, &sequence) in batch.sequence_numbers().iter().enumerate() {

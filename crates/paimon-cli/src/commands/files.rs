@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::json;
 
-use crate::args::{PartArgs, TableArgs, TravelArgs};
+use crate::args::ViewArgs;
 use crate::error::CliError;
 use crate::output::{Grid, bytes, rows};
 use crate::session::Session;
@@ -12,19 +12,12 @@ use crate::session::Session;
 #[derive(Debug, Args)]
 pub(crate) struct Files {
     #[command(flatten)]
-    table: TableArgs,
-    #[command(flatten)]
-    part: PartArgs,
-    #[command(flatten)]
-    travel: TravelArgs,
+    view: ViewArgs,
 }
 
 impl Files {
     pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<(), CliError> {
-        let table = session.open(&self.table).await?;
-        let buckets = table
-            .buckets(&self.travel.time_travel()?.unwrap_or_default(), &self.part.selection()?)
-            .await?;
+        let buckets = session.buckets(&self.view).await?;
         let mut grid = Grid::new([
             "bucket",
             ">level",

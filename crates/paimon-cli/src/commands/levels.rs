@@ -4,7 +4,7 @@ use clap::Args;
 use paimon::BucketLevels;
 use serde_json::json;
 
-use crate::args::{PartArgs, TableArgs, TravelArgs};
+use crate::args::ViewArgs;
 use crate::error::CliError;
 use crate::output::{Grid, bytes, rows};
 use crate::session::Session;
@@ -13,19 +13,12 @@ use crate::session::Session;
 #[derive(Debug, Args)]
 pub(crate) struct Levels {
     #[command(flatten)]
-    table: TableArgs,
-    #[command(flatten)]
-    part: PartArgs,
-    #[command(flatten)]
-    travel: TravelArgs,
+    view: ViewArgs,
 }
 
 impl Levels {
     pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<(), CliError> {
-        let table = session.open(&self.table).await?;
-        let buckets = table
-            .buckets(&self.travel.time_travel()?.unwrap_or_default(), &self.part.selection()?)
-            .await?;
+        let buckets = session.buckets(&self.view).await?;
         if session.json {
             for bucket in &buckets {
                 session.console.json(&json(bucket)?)?;

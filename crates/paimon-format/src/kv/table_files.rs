@@ -97,7 +97,7 @@ impl TableKvFiles {
             path,
             file_size,
             fields: maker.evolution.read.clone(),
-            bounds: maker.bounds(),
+            filter: maker.file_filter(),
             batch: maker.read.batch,
             window_bytes: maker.read.window_bytes,
         };

@@ -148,6 +148,13 @@ mod tests {
     }
 
     #[test]
+    fn prefixes_are_the_tables() {
+        let names = names(&[("data-file.prefix", "d_"), ("changelog-file.prefix", "c_")]);
+        assert_eq!(names.data_file("parquet", "zstd"), "d_2f6c-0.parquet");
+        assert_eq!(names.changelog_file("parquet", "zstd"), "c_2f6c-1.parquet");
+    }
+
+    #[test]
     fn index_files_count_by_themselves() {
         let names = IndexFileNames::new(Arc::new(OneId));
         assert_eq!(names.next_name(), "index-2f6c-0");

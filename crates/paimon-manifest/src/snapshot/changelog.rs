@@ -8,6 +8,7 @@ use super::hint::read_hint;
 use super::model::Snapshot;
 use super::store::SnapshotStore;
 use crate::error::Result;
+use crate::numbered::list_ids;
 
 const DIR: &str = "changelog";
 const PREFIX: &str = "changelog-";
@@ -51,7 +52,7 @@ impl SnapshotStore {
         {
             return Ok(Some(id));
         }
-        Ok(self.list_numbered(DIR, PREFIX).await?.first().copied())
+        Ok(list_ids(self.storage(), DIR, PREFIX).await?.first().copied())
     }
 }
 

@@ -12,6 +12,7 @@ mod faults;
 mod java_tables;
 mod partitions;
 mod reading;
+mod s3;
 mod support;
 mod time_travel;
 mod writing;
