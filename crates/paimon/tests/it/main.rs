@@ -4,6 +4,7 @@
 
 mod bad_input;
 mod changelog;
+mod changes;
 mod commits;
 mod compaction;
 mod concurrency;
