@@ -8,6 +8,7 @@ mod deduplicate;
 mod first_row;
 mod laws;
 mod partial_update;
+mod recreated;
 mod trace;
 
 use trace::Trace;

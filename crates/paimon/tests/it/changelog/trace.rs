@@ -31,6 +31,8 @@ pub(crate) struct Trace {
     identifier: i64,
     fillers: i32,
     seen: i64,
+    /// The changes of each commit: `-U 1 a; +U 1 b`.
+    changes: Vec<String>,
     /// Who follows the changelog, if the producer tells everything.
     reader: Option<Replay>,
     text: String,
@@ -69,6 +71,7 @@ impl Trace {
             identifier: 0,
             fillers: 0,
             seen: 0,
+            changes: Vec::new(),
             reader: tells_all.then(Replay::default),
             text,
             _temp: temp,
@@ -116,6 +119,9 @@ impl Trace {
 
     /// Writes so many rows with keys of their own.
     pub(crate) async fn fill(&mut self, rows: i32) {
+        if rows == 0 {
+            return;
+        }
         let mut seed = 88_172_645_463_325_252_u64;
         let mut random = || {
             seed ^= seed << 13;
@@ -197,6 +203,7 @@ impl Trace {
 
     /// Tells of all snapshots since the last time, and checks that the changelog fits the table.
     async fn tell(&mut self) {
+        self.changes.push(String::new());
         let store = self.table.snapshot_store().clone();
         let latest = store.latest().await.unwrap().map_or(0, |snapshot| snapshot.id);
         for id in self.seen + 1..=latest {
@@ -235,6 +242,11 @@ impl Trace {
                 if !is_filler(&values) {
                     let line = print::record(kind, &self.table.schema().fields, &values, sequence);
                     self.note(&format!("  {line}"));
+                    let change = self.stored(kind, &values);
+                    if let Some(changes) = self.changes.last_mut() {
+                        let separator = if changes.is_empty() { "" } else { "; " };
+                        changes.push_str(&format!("{separator}{change}"));
+                    }
                 }
             }
         }
@@ -287,6 +299,17 @@ impl Trace {
             format!("L{level} {}", files.join(" "))
         });
         levels.collect::<Vec<_>>().join("  ")
+    }
+
+    /// `+I 1 a N`.
+    fn stored(&self, kind: RowKind, values: &[Datum]) -> String {
+        let values: Vec<String> = values.iter().zip(&self.table.schema().fields).map(word).collect();
+        format!("{kind} {}", values.join(" "))
+    }
+
+    /// The changes of each commit so far: `-U 1 a; +U 1 b`.
+    pub(crate) fn changes(&self) -> &[String] {
+        &self.changes
     }
 
     async fn entries(&self, snapshot: &Snapshot, kind: ScanKind) -> Vec<ManifestEntry> {
