@@ -7,6 +7,8 @@ mod buckets;
 mod changelog;
 mod deletion_vectors;
 mod dynamic;
+mod incremental;
+mod streaming;
 mod travel;
 mod writing;
 
@@ -15,5 +17,7 @@ pub(crate) use changelog::{check_changelog, check_same_lookup};
 pub use deletion_vectors::DeletionVectorSettings;
 pub use dynamic::table_options;
 pub(crate) use dynamic::with_dynamic_options;
+pub(crate) use incremental::incremental_range;
+pub(crate) use streaming::{StreamSettings, stream_start};
 pub(crate) use travel::time_travel;
 pub use writing::RowSettings;
