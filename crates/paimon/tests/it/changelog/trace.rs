@@ -285,14 +285,15 @@ impl Trace {
             let mut rows = Vec::new();
             for (kind, _, values) in self.records(&entry).await {
                 if !is_filler(&values) {
-                    let values: Vec<String> = values.iter().zip(&self.table.schema().fields).map(word).collect();
-                    rows.push(format!("{kind} {}", values.join(" ")));
+                    rows.push(self.stored(kind, &values));
                 }
             }
-            levels
-                .entry(entry.file.level)
-                .or_default()
-                .push(format!("[{}]", rows.join("; ")));
+            let beside = match entry.file.extra_files.len() {
+                0 => String::new(),
+                files => format!(" with {files} file beside it"),
+            };
+            let files = levels.entry(entry.file.level).or_default();
+            files.push(format!("[{}]{beside}", rows.join("; ")));
         }
         let levels = levels.into_iter().map(|(level, mut files)| {
             files.sort_unstable();
