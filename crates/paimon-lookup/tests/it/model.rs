@@ -92,7 +92,7 @@ fn expected(files: &[File], key: i32, start_level: i32, need: LookupNeed) -> Opt
         .find_map(|file| {
             let row = file.rows.keys().position(|&other| other == key)? as u64;
             let record = *file.rows.get(&key)?;
-            (!file.deleted.contains(&row)).then(|| (file, record, row))
+            (!file.deleted.contains(&row)).then_some((file, record, row))
         })
         .map(|(file, record, row)| {
             let with_position = need.position() || (!file.deleted.is_empty());
