@@ -6,5 +6,6 @@ mod commands;
 mod ingest;
 mod inputs;
 mod processes;
+mod s3;
 mod support;
 mod wrong;
