@@ -170,10 +170,16 @@ fn widen(name: &str, data_type: &str) -> SchemaChange {
 fn added_columns_take_the_next_ids_and_come_last() {
     let schema = partitioned().build(0).unwrap();
     let highest = schema.highest_field_id;
-    let changes = [add("a", DataType::nullable(TypeKind::Array(Box::new(row(["x", "y"]))))), add("b", int())];
+    let changes = [
+        add("a", DataType::nullable(TypeKind::Array(Box::new(row(["x", "y"]))))),
+        add("b", int()),
+    ];
     let next = schema.with_changes(&changes, 7).unwrap();
     assert_eq!((next.id, next.time_millis, next.highest_field_id), (1, 7, highest + 4));
-    let new: Vec<(&str, i32)> = next.fields[schema.fields.len()..].iter().map(|f| (f.name.as_str(), f.id)).collect();
+    let new: Vec<(&str, i32)> = next.fields[schema.fields.len()..]
+        .iter()
+        .map(|f| (f.name.as_str(), f.id))
+        .collect();
     assert_eq!(new, [("a", highest + 1), ("b", highest + 4)]);
     assert_eq!(next.fields[..schema.fields.len()], schema.fields);
 
@@ -196,7 +202,10 @@ fn changes_that_cannot_be_are_refused_by_column() {
         ),
         (add("_LEVEL", int()), "the column name _LEVEL is reserved".to_string()),
         (add("", int()), "a column has an empty name".to_string()),
-        (widen(&key, "STRING"), format!("the type of column {key} cannot change: it is part of a key")),
+        (
+            widen(&key, "STRING"),
+            format!("the type of column {key} cannot change: it is part of a key"),
+        ),
         (widen("none", "BIGINT"), "there is no column none".to_string()),
     ] {
         assert_eq!(schema.with_changes(&[change], 0).unwrap_err().to_string(), expected);
@@ -212,7 +221,10 @@ fn changes_that_cannot_be_are_refused_by_column() {
 async fn who_loses_the_race_for_a_version_builds_on_the_winner() {
     let storage = memory();
     let schema = partitioned().build(0).unwrap();
-    let (one, two) = (SchemaStore::new(Arc::clone(&storage)), SchemaStore::new(Arc::clone(&storage)));
+    let (one, two) = (
+        SchemaStore::new(Arc::clone(&storage)),
+        SchemaStore::new(Arc::clone(&storage)),
+    );
     assert!(one.create(&schema).await.unwrap());
     let changes: Vec<[SchemaChange; 1]> = (0..10).map(|i| [add(&format!("c{i}"), int())]).collect();
     let racing = changes.iter().enumerate().map(|(i, changes)| {
