@@ -11,10 +11,11 @@ use paimon_format::storage::Storage;
 use paimon_format::types::{DataField, DataType};
 use paimon_manifest::scan::SplitSettings;
 use paimon_manifest::schema::{SchemaBuilder, SchemaChange, SchemaStore, TableSchema};
-use paimon_manifest::snapshot::{Snapshot, SnapshotStore, TimeTravel};
+use paimon_manifest::snapshot::{ConsumerStore, Snapshot, SnapshotStore, TimeTravel};
 use paimon_merge::engine::MergeEngine;
 
 use crate::bucket::BucketStores;
+use crate::changelog::ChangelogBuilder;
 use crate::compact::CompactBuilder;
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -236,6 +237,16 @@ impl Table {
         ReadBuilder::new(self.clone())
     }
 
+    /// Starts a read of changes: a stream that follows the table, or what changed between two states.
+    pub fn changelog_builder(&self) -> ChangelogBuilder {
+        ChangelogBuilder::new(self.clone())
+    }
+
+    /// How far named readers of changes have come.
+    pub fn consumers(&self) -> ConsumerStore {
+        ConsumerStore::new(self.inner.snapshots.clone())
+    }
+
     /// Starts a write.
     pub fn write_builder(&self) -> WriteBuilder {
         WriteBuilder::new(self.clone())
@@ -282,11 +293,7 @@ impl Table {
     /// The merge engine that the options name. Errors: `Invalid`, `Unsupported`, naming the option.
     pub(crate) fn merge_engine(&self) -> Result<Arc<dyn MergeEngine>> {
         let schema = self.schema().kv_schema()?;
-        let engine = self.context().registry().for_options(&schema, self.options())?;
-        if !engine.promises().idempotent {
-            options::refuse_lookup_mode(self.options())?;
-        }
-        Ok(engine)
+        Ok(self.context().registry().for_options(&schema, self.options())?)
     }
 
     /// Whether rows can be read as Java reads them. Errors: `Unsupported` or `Invalid`, naming the option.
@@ -295,7 +302,6 @@ impl Table {
         self.merge_engine()?;
         SplitSettings::from_options(self.options(), false)?;
         DeletionVectorSettings::from_options(self.options())?;
-        options::time_travel(self.options())?;
         Ok(())
     }
 
@@ -326,7 +332,7 @@ impl Table {
 
     /// The snapshot that a read without a wish of its own sees.
     pub(crate) fn default_time_travel(&self) -> Result<TimeTravel> {
-        Ok(options::time_travel(self.options())?)
+        Ok(options::time_travel(self.options(), &*self.context().env().clock)?)
     }
 }
 
