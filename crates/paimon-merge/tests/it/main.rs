@@ -3,6 +3,7 @@
 
 mod engines;
 mod laws;
+mod models;
 mod plans;
 mod table;
 mod worked_aggregation;
