@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use futures::TryStreamExt;
 use paimon_format::env::{Env, InlineRuntime};
-use paimon_format::kv::{BatchLimit, KeyCodec, KeyRange, KvBatch, KvFiles, KvSchema, ReadSpec, TableKvFiles};
-use paimon_format::meta::{DataFileMeta, FileSource, PathSettings, SimpleStats, TablePaths};
+use paimon_format::kv::{KeyCodec, KvBatch, KvFiles, KvSchema, ReadSpec, TableKvFiles};
+use paimon_format::meta::{DataFileMeta, FileSource, PathSettings, TablePaths};
 use paimon_format::options::Options;
 use paimon_format::row::BinaryRow;
 use paimon_format::storage::LocalStorage;
@@ -112,13 +112,8 @@ impl Bucket {
         let mut rows = 0;
         for file in self.runs.iter().flat_map(|run| run.files()) {
             let read = ReadSpec {
-                schema: Arc::clone(&self.schema),
-                keys: KeyRange::default(),
-                deleted: None,
-                expired_before: None,
-                positions: false,
-                batch: BatchLimit::default(),
                 window_bytes: 12 << 20,
+                ..ReadSpec::all(Arc::clone(&self.schema))
             };
             let mut batches = self.files.open(file, read);
             while let Some(batch) = batches.try_next().await? {
@@ -170,25 +165,7 @@ impl Bucket {
 fn file(word: &str) -> Option<Arc<DataFileMeta>> {
     let (name, size) = word.split_once(':')?;
     Some(Arc::new(DataFileMeta {
-        file_name: name.to_owned(),
-        file_size: size.parse().ok()?,
-        row_count: 0,
-        min_key: BinaryRow::default(),
-        max_key: BinaryRow::default(),
-        key_stats: SimpleStats::default(),
-        value_stats: SimpleStats::default(),
-        min_sequence_number: 0,
-        max_sequence_number: 0,
-        schema_id: 0,
-        level: 0,
-        extra_files: Vec::new(),
-        creation_time_ms: None,
-        delete_row_count: None,
-        embedded_index: None,
         file_source: Some(FileSource::Append),
-        value_stats_cols: None,
-        external_path: None,
-        first_row_id: None,
-        write_cols: None,
+        ..DataFileMeta::new(name, size.parse().ok()?)
     }))
 }

@@ -127,6 +127,17 @@ fn partition_spec(spec: &str) -> Result<Vec<(String, String)>, CliError> {
         .collect()
 }
 
+/// What a command that only looks looks at.
+#[derive(Args, Debug, Clone)]
+pub(crate) struct ViewArgs {
+    #[command(flatten)]
+    pub(crate) table: TableArgs,
+    #[command(flatten)]
+    pub(crate) part: PartArgs,
+    #[command(flatten)]
+    pub(crate) travel: TravelArgs,
+}
+
 /// Which snapshot a command looks at.
 #[derive(Args, Debug, Clone, Default)]
 #[group(multiple = false)]

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use paimon::format::env::Env;
 use paimon::format::storage::UrlStorageFactory;
-use paimon::{Context, Registry, Table};
+use paimon::{BucketLevels, Context, Registry, Table};
 
-use crate::args::{OptionArgs, TableArgs};
+use crate::args::{OptionArgs, TableArgs, ViewArgs};
 use crate::error::CliError;
 use crate::output::Console;
 
@@ -45,5 +45,12 @@ impl<'a> Session<'a> {
     pub(crate) async fn open(&mut self, args: &TableArgs) -> Result<Table, CliError> {
         let context = self.context(&args.options)?;
         Ok(Table::open(&args.table, args.options.options()?, &context).await?)
+    }
+
+    /// The buckets of a command's table, with their sorted runs.
+    pub(crate) async fn buckets(&mut self, view: &ViewArgs) -> Result<Vec<BucketLevels>, CliError> {
+        let table = self.open(&view.table).await?;
+        let travel = view.travel.time_travel()?.unwrap_or_default();
+        Ok(table.buckets(&travel, &view.part.selection()?).await?)
     }
 }

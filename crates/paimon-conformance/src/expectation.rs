@@ -198,6 +198,9 @@ impl Comparison<'_> {
         let mut differences = Vec::new();
         for (number, (expected, actual)) in expected.iter().zip(actual).enumerate() {
             let members = expected.as_object().ok_or("a file that is no object")?;
+            if let (None, Some(deleted)) = (members.get("deleted"), actual.get("deleted")) {
+                differences.push(format!("{number}: rows {deleted} are deleted"));
+            }
             for (name, value) in members {
                 let there = &actual[name];
                 let same = match name.as_str() {

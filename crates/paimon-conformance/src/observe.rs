@@ -1,7 +1,8 @@
 //! What is there: a snapshot with its rows, changes and files, in the form of `expected.json`.
 
 use futures::TryStreamExt;
-use paimon::format::kv::{BatchLimit, KeyRange, KvFiles, ReadSpec};
+use paimon::format::dv::DeletionVector;
+use paimon::format::kv::{KvFiles, ReadSpec};
 use paimon::format::meta::{DataFileMeta, FileSource};
 use paimon::format::row::BinaryRow;
 use paimon::format::types::{DataField, DataType, Datum, RowKind};
@@ -12,9 +13,6 @@ use paimon::{Error, Snapshot, Table, TimeTravel};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// Pages of one file in memory, bytes.
-const WINDOW_BYTES: usize = 8 << 20;
 
 /// Looks at one table.
 pub(crate) struct Observer<'a> {
@@ -119,8 +117,12 @@ impl<'a> Observer<'a> {
     ) -> Result<(), Error> {
         let mut entries = self.scan()?.entries(snapshot, kind).await?;
         self.sort(&mut entries)?;
+        let deleted = self.deleted(snapshot, kind).await?;
         for entry in entries {
-            let file = self.file(&entry.partition, entry.bucket, &entry.file).await?;
+            let mut file = self.file(&entry.partition, entry.bucket, &entry.file).await?;
+            if let Some(vector) = deleted.get(&entry.file.file_name) {
+                file["deleted"] = vector.iter().collect();
+            }
             let partition = json_values(&entry.partition, &self.partition)?;
             let bucket = buckets
                 .entry((entry.partition.as_bytes().to_vec(), entry.bucket))
@@ -133,6 +135,22 @@ impl<'a> Observer<'a> {
             }
         }
         Ok(())
+    }
+
+    /// The deletion vectors of a snapshot, by data file.
+    async fn deleted(
+        &self,
+        snapshot: &Snapshot,
+        kind: ScanKind,
+    ) -> Result<BTreeMap<String, Arc<DeletionVector>>, Error> {
+        let mut deleted = BTreeMap::new();
+        for bucket in self.scan()?.plan(snapshot, kind).await?.buckets {
+            let index = self.table.deletion_vectors(&bucket.partition, bucket.bucket)?;
+            for file in bucket.deletion_index_files() {
+                deleted.extend(index.read(&file, |_| true).await?);
+            }
+        }
+        Ok(deleted)
     }
 
     fn scan(&self) -> Result<FileStoreScan, Error> {
@@ -188,16 +206,7 @@ impl<'a> Observer<'a> {
         let files: Arc<dyn KvFiles> = self.table.kv_files(partition, bucket)?;
         let schema = Arc::new(self.table.schema().kv_schema()?);
         let fields = schema.fields.clone();
-        let all = ReadSpec {
-            schema,
-            keys: KeyRange::default(),
-            deleted: None,
-            expired_before: None,
-            positions: false,
-            batch: BatchLimit::default(),
-            window_bytes: WINDOW_BYTES,
-        };
-        let mut batches = files.open(file, all);
+        let mut batches = files.open(file, ReadSpec::all(schema));
         let mut records = Vec::new();
         while let Some(batch) = batches.try_next().await? {
             for (row, &sequence) in batch.sequence_numbers().iter().enumerate() {

@@ -27,6 +27,7 @@ pub mod options;
 pub mod predicate;
 pub mod row;
 pub mod storage;
+mod tokens;
 pub mod types;
 
 pub use error::{ErrorKind, FormatError};

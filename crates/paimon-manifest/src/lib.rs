@@ -15,6 +15,7 @@ pub mod commit;
 mod error;
 mod json;
 pub mod manifest;
+mod numbered;
 pub mod scan;
 pub mod schema;
 pub mod snapshot;

@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use paimon_format::FormatError;
+use paimon_format::dv::DeletionVectorsIndexFile;
 use paimon_format::env::{Budget, Env};
 use paimon_format::kv::{KvFileSettings, KvFiles, KvSchema, PartitionValue, SchemaSource, TableKvFiles};
-use paimon_format::meta::DataFileMeta;
+use paimon_format::meta::{DataFileMeta, IndexFileNames};
 use paimon_format::row::BinaryRow;
+use paimon_format::storage::FileRoots;
 use paimon_format::types::DataField;
 use paimon_lsm::compact::{MergeTreeCompactManager, MergeTreeCompactRewriter, RecordLevelExpire};
 use paimon_lsm::levels::{KeyOrder, Section};
@@ -19,6 +21,7 @@ use paimon_merge::engine::MergeEngine;
 
 use crate::error::Result;
 use crate::levels::BucketLevels;
+use crate::options::DeletionVectorSettings;
 use crate::table::Table;
 
 /// What all buckets of one use of a table share.
@@ -32,6 +35,8 @@ pub(crate) struct BucketStores {
     expire: Option<RecordLevelExpire>,
     files: Arc<KvFileSettings>,
     schemas: Arc<dyn SchemaSource>,
+    vectors: Option<DeletionVectorSettings>,
+    index_names: Arc<IndexFileNames>,
 }
 
 impl BucketStores {
@@ -46,6 +51,8 @@ impl BucketStores {
             expire: RecordLevelExpire::from_options(options, &schema)?,
             files: Arc::new(KvFileSettings::from_options(options)?),
             schemas: Arc::new(StoredSchemas(table.schemas().clone())),
+            vectors: DeletionVectorSettings::from_options(options)?,
+            index_names: Arc::new(IndexFileNames::new(Arc::clone(&table.context().env().ids))),
             schema,
             table: table.clone(),
         })
@@ -117,6 +124,18 @@ impl BucketStores {
             files,
             Arc::clone(&self.schema),
             Arc::clone(&self.engine),
+        ))
+    }
+
+    /// Reads and writes the deletion vectors of a bucket.
+    pub(crate) fn deletion_vectors(&self, partition: &BinaryRow, bucket: i32) -> Result<DeletionVectorsIndexFile> {
+        let table = &self.table;
+        let roots = FileRoots::new(Arc::clone(table.storage())).with_external(Arc::clone(table.context().storages()));
+        Ok(DeletionVectorsIndexFile::new(
+            roots,
+            table.paths().bucket(partition, bucket)?,
+            Arc::clone(&self.index_names),
+            self.vectors.map(|vectors| vectors.kind).unwrap_or_default(),
         ))
     }
 

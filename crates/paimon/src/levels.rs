@@ -1,8 +1,9 @@
 //! What a bucket looks like, and what would be compacted in it: for people, and for jobs that decide about compactions elsewhere.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use paimon_format::meta::DataFileMeta;
+use paimon_format::meta::{DataFileMeta, IndexFileMeta};
 use paimon_format::row::BinaryRow;
 use paimon_format::types::DataType;
 use paimon_lsm::compact::{CompactSettings, drop_delete};
@@ -31,6 +32,9 @@ pub struct BucketLevels {
     runs: Vec<LevelSortedRun>,
     key_types: Arc<[DataType]>,
     name: String,
+    /// Rows that deletion vectors hide, by file; `None`: their number is not noted.
+    deleted_rows: HashMap<String, Option<i64>>,
+    deletion_index_files: Vec<Arc<IndexFileMeta>>,
 }
 
 impl BucketLevels {
@@ -47,6 +51,16 @@ impl BucketLevels {
     /// The bucket's directory, relative to the table: `dt=2024-01-01/bucket-0`.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// How many rows of one of its files a deletion vector hides; `None`: there is one, and the number is not noted.
+    pub fn deleted_rows(&self, file: &DataFileMeta) -> Option<i64> {
+        self.deleted_rows.get(&file.file_name).copied().unwrap_or(Some(0))
+    }
+
+    /// The index files that hold its deletion vectors.
+    pub fn deletion_index_files(&self) -> &[Arc<IndexFileMeta>] {
+        &self.deletion_index_files
     }
 
     /// A key bound of one of its files as text; the columns of a composite key stand between parentheses.
@@ -108,6 +122,11 @@ impl Table {
                     .bucket(&files.partition, files.bucket)?
                     .directory()
                     .to_owned();
+                let deletion_index_files = files.deletion_index_files();
+                let deleted_rows = files.deletion_files.into_iter();
+                let deleted_rows = deleted_rows
+                    .map(|(file, deletion)| (file, deletion.range.cardinality))
+                    .collect();
                 let levels = Levels::restore(keys.clone(), files.files, num_levels);
                 let levels = levels.map_err(|error| Error::from(error).in_bucket(&name))?;
                 buckets.push(BucketLevels {
@@ -119,6 +138,8 @@ impl Table {
                     levels,
                     key_types: Arc::clone(&key_types),
                     name,
+                    deleted_rows,
+                    deletion_index_files,
                 });
             }
         }

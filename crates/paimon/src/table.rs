@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use paimon_format::dv::DeletionVectorsIndexFile;
 use paimon_format::kv::{KvFileSettings, KvFiles};
 use paimon_format::meta::{PathSettings, TablePaths};
 use paimon_format::options::{Options, TableUse, check_options};
@@ -17,7 +18,7 @@ use crate::bucket::BucketStores;
 use crate::compact::CompactBuilder;
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::options::{self, BucketMode, RowSettings};
+use crate::options::{self, BucketMode, DeletionVectorSettings, RowSettings};
 use crate::read::ReadBuilder;
 use crate::write::WriteBuilder;
 
@@ -217,6 +218,11 @@ impl Table {
         BucketStores::new(self)?.kv_files(partition, bucket)
     }
 
+    /// The index files of a bucket's deletion vectors; new ones are named by this value. Errors as [`kv_files`](Self::kv_files).
+    pub fn deletion_vectors(&self, partition: &BinaryRow, bucket: i32) -> Result<DeletionVectorsIndexFile> {
+        BucketStores::new(self)?.deletion_vectors(partition, bucket)
+    }
+
     /// Where its files lie.
     pub(crate) fn paths(&self) -> &TablePaths {
         &self.inner.paths
@@ -253,6 +259,7 @@ impl Table {
         check_options(self.options(), TableUse::Read)?;
         self.merge_engine()?;
         SplitSettings::from_options(self.options(), false)?;
+        DeletionVectorSettings::from_options(self.options())?;
         options::time_travel(self.options())?;
         Ok(())
     }

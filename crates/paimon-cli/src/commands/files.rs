@@ -3,28 +3,21 @@
 use clap::Args;
 use serde_json::json;
 
-use crate::args::{PartArgs, TableArgs, TravelArgs};
+use crate::args::ViewArgs;
 use crate::error::CliError;
-use crate::output::{Grid, bytes};
+use crate::output::{Grid, bytes, rows};
 use crate::session::Session;
 
 /// List the data files of a snapshot
 #[derive(Debug, Args)]
 pub(crate) struct Files {
     #[command(flatten)]
-    table: TableArgs,
-    #[command(flatten)]
-    part: PartArgs,
-    #[command(flatten)]
-    travel: TravelArgs,
+    view: ViewArgs,
 }
 
 impl Files {
     pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<(), CliError> {
-        let table = session.open(&self.table).await?;
-        let buckets = table
-            .buckets(&self.travel.time_travel()?.unwrap_or_default(), &self.part.selection()?)
-            .await?;
+        let buckets = session.buckets(&self.view).await?;
         let mut grid = Grid::new([
             "bucket",
             ">level",
@@ -49,6 +42,7 @@ impl Files {
                             "bytes": file.file_size,
                             "rows": file.row_count,
                             "deletes": file.delete_row_count,
+                            "deletedRows": bucket.deleted_rows(file),
                             "minKey": bucket.key_text(&file.min_key)?,
                             "maxKey": bucket.key_text(&file.max_key)?,
                             "minSequence": file.min_sequence_number,
@@ -62,7 +56,7 @@ impl Files {
                         file.level.to_string(),
                         file.file_name.clone(),
                         bytes(u64::try_from(file.file_size).unwrap_or(0)),
-                        file.row_count.to_string(),
+                        rows(file.row_count, bucket.deleted_rows(file)),
                         file.delete_row_count
                             .map_or_else(|| "?".to_owned(), |count| count.to_string()),
                         bucket.key_text(&file.min_key)?,

@@ -4,28 +4,21 @@ use clap::Args;
 use paimon::BucketLevels;
 use serde_json::json;
 
-use crate::args::{PartArgs, TableArgs, TravelArgs};
+use crate::args::ViewArgs;
 use crate::error::CliError;
-use crate::output::{Grid, bytes};
+use crate::output::{Grid, bytes, rows};
 use crate::session::Session;
 
 /// Draw the sorted runs of each bucket, newest to oldest
 #[derive(Debug, Args)]
 pub(crate) struct Levels {
     #[command(flatten)]
-    table: TableArgs,
-    #[command(flatten)]
-    part: PartArgs,
-    #[command(flatten)]
-    travel: TravelArgs,
+    view: ViewArgs,
 }
 
 impl Levels {
     pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<(), CliError> {
-        let table = session.open(&self.table).await?;
-        let buckets = table
-            .buckets(&self.travel.time_travel()?.unwrap_or_default(), &self.part.selection()?)
-            .await?;
+        let buckets = session.buckets(&self.view).await?;
         if session.json {
             for bucket in &buckets {
                 session.console.json(&json(bucket)?)?;
@@ -51,6 +44,7 @@ fn json(bucket: &BucketLevels) -> Result<serde_json::Value, CliError> {
             "files": files.len(),
             "bytes": run.run.total_size(),
             "rows": files.iter().map(|file| file.row_count).sum::<i64>(),
+            "deletedRows": deleted_rows(bucket, run),
             "minKey": min,
             "maxKey": max,
         }))
@@ -72,6 +66,11 @@ fn key_range(bucket: &BucketLevels, run: &paimon::lsm::levels::LevelSortedRun) -
     Ok((min.unwrap_or_default(), max.unwrap_or_default()))
 }
 
+/// Rows of a run that deletion vectors hide, if that is noted of all of them.
+fn deleted_rows(bucket: &BucketLevels, run: &paimon::lsm::levels::LevelSortedRun) -> Option<i64> {
+    run.run.files().iter().map(|file| bucket.deleted_rows(file)).sum()
+}
+
 /// The picture of one bucket: a line a run, bars as long as the runs are large.
 pub(super) fn draw(bucket: &BucketLevels) -> Result<String, CliError> {
     const BAR: u64 = 24;
@@ -87,14 +86,14 @@ pub(super) fn draw(bucket: &BucketLevels) -> Result<String, CliError> {
         let size = run.run.total_size();
         let length = usize::try_from((size.saturating_mul(BAR) / largest).clamp(1, BAR)).unwrap_or(1);
         let (min, max) = key_range(bucket, run)?;
-        let rows: i64 = run.run.files().iter().map(|file| file.row_count).sum();
+        let row_count = run.run.files().iter().map(|file| file.row_count).sum();
         grid.row([
             format!("L{}", run.level),
             "█".repeat(length),
             age.to_owned(),
             bytes(size),
             run.run.files().len().to_string(),
-            rows.to_string(),
+            rows(row_count, deleted_rows(bucket, run)),
             format!("{min} … {max}"),
         ]);
     }

@@ -5,7 +5,7 @@ use futures::StreamExt;
 use paimon::format::predicate::Predicate;
 use paimon::format::types::DataField;
 
-use crate::args::{PartArgs, TableArgs, TravelArgs};
+use crate::args::ViewArgs;
 use crate::error::CliError;
 use crate::json::encode_batch;
 use crate::output::Rows;
@@ -18,11 +18,7 @@ use crate::session::Session;
 )]
 pub(crate) struct Read {
     #[command(flatten)]
-    table: TableArgs,
-    #[command(flatten)]
-    part: PartArgs,
-    #[command(flatten)]
-    travel: TravelArgs,
+    view: ViewArgs,
     /// Only these columns, separated by commas, in this order
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     columns: Option<Vec<String>>,
@@ -50,9 +46,9 @@ pub(crate) enum RowFormat {
 
 impl Read {
     pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<(), CliError> {
-        let table = session.open(&self.table).await?;
-        let mut builder = table.read_builder().select(self.part.selection()?);
-        if let Some(travel) = self.travel.time_travel()? {
+        let table = session.open(&self.view.table).await?;
+        let mut builder = table.read_builder().select(self.view.part.selection()?);
+        if let Some(travel) = self.view.travel.time_travel()? {
             builder = builder.time_travel(travel);
         }
         if let Some(columns) = &self.columns {

@@ -24,6 +24,15 @@ pub(crate) fn counted(count: u64, word: &str) -> String {
     format!("{count} {word}{plural}")
 }
 
+/// `10`, and where deletion vectors hide some of them, `10 (2 deleted)`; `None`: how many is not noted.
+pub(crate) fn rows(count: i64, deleted: Option<i64>) -> String {
+    match deleted {
+        Some(0) => count.to_string(),
+        Some(deleted) => format!("{count} ({deleted} deleted)"),
+        None => format!("{count} (? deleted)"),
+    }
+}
+
 /// `12 ms`, `3.4 s`, `2 min 5 s`.
 pub(crate) fn duration_ms(ms: i64) -> String {
     if ms < 1000 {
@@ -54,6 +63,9 @@ mod tests {
         assert_eq!(bytes(1536), "1.5 KiB");
         assert_eq!(bytes(128 << 20), "128.0 MiB");
         assert_eq!(bytes(u64::MAX), "16384.0 PiB");
+        assert_eq!(rows(10, Some(0)), "10");
+        assert_eq!(rows(10, Some(2)), "10 (2 deleted)");
+        assert_eq!(rows(10, None), "10 (? deleted)");
         assert_eq!(duration_ms(999), "999 ms");
         assert_eq!(duration_ms(3400), "3.4 s");
         assert_eq!(duration_ms(125_000), "2 min 5 s");

@@ -5,7 +5,7 @@ mod console;
 mod grid;
 mod rows;
 
-pub(crate) use amount::{bytes, counted, duration_ms, time_ms};
+pub(crate) use amount::{bytes, counted, duration_ms, rows, time_ms};
 pub use console::Console;
 pub(crate) use grid::Grid;
 pub(crate) use rows::Rows;

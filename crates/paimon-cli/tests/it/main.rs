@@ -5,5 +5,6 @@
 mod commands;
 mod inputs;
 mod processes;
+mod s3;
 mod support;
 mod wrong;

@@ -4,40 +4,19 @@
 
 use std::collections::BTreeMap;
 use std::env;
-use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
+use serde_json::json;
+
+use crate::support::paimon;
 
 /// How long they run. `PAIMON_TEST_SECONDS=60` for a minute.
 fn run_time() -> Duration {
     let seconds = env::var("PAIMON_TEST_SECONDS").ok().and_then(|text| text.parse().ok());
     Duration::from_secs(seconds.unwrap_or(8))
-}
-
-/// Runs `paimon ARGS` as a process of its own; gives its lines of JSON.
-fn paimon(args: &[&str], input: &str) -> Vec<Value> {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_paimon"))
-        .args(args)
-        .arg("--json")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
-    let output = child.wait_with_output().unwrap();
-    assert!(
-        output.status.success(),
-        "{args:?}: {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    let text = String::from_utf8(output.stdout).unwrap();
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 /// Commits until the time is up; keys come back, some are deleted. Returns the rows that must be there.

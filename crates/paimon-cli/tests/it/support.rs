@@ -1,12 +1,14 @@
-//! Runs commands in a folder, with a clock and names that are the same in every run.
+//! Runs commands: in a folder, with a clock and names that are the same in every run, or as processes.
 
 use std::ffi::OsString;
 use std::io::{Cursor, Write};
+use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 
 use paimon::Registry;
 use paimon::format::env::Env;
 use paimon_cli::{Console, execute};
+use serde_json::Value;
 use tempfile::TempDir;
 
 /// A folder to run commands in.
@@ -107,4 +109,25 @@ impl Shell {
             .await;
         assert_eq!((ran.code, ran.err.as_str()), (0, ""));
     }
+}
+
+/// Runs `paimon ARGS` as a process of its own; gives its lines of JSON.
+pub(crate) fn paimon(args: &[&str], input: &str) -> Vec<Value> {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_paimon"))
+        .args(args)
+        .arg("--json")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(
+        output.status.success(),
+        "{args:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }

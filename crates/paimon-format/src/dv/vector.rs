@@ -9,7 +9,7 @@ use roaring::RoaringTreemap;
 /// Source: `org.apache.paimon.deletionvectors.DeletionVector`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DeletionVector {
-    rows: RoaringTreemap,
+    pub(super) rows: RoaringTreemap,
 }
 
 impl DeletionVector {
@@ -21,6 +21,13 @@ impl DeletionVector {
     /// Adds a row. `false`: it was deleted already.
     pub fn insert(&mut self, row: u64) -> bool {
         self.rows.insert(row)
+    }
+
+    /// Adds the rows of another one. `false`: all of them were deleted already.
+    pub fn merge(&mut self, other: &Self) -> bool {
+        let before = self.cardinality();
+        self.rows |= &other.rows;
+        self.cardinality() > before
     }
 
     /// Whether a row is deleted.
@@ -38,6 +45,11 @@ impl DeletionVector {
     /// All deleted rows, ascending.
     pub fn iter(&self) -> impl Iterator<Item = u64> + '_ {
         self.rows.iter()
+    }
+
+    /// The last deleted row.
+    pub fn max(&self) -> Option<u64> {
+        self.rows.max()
     }
 
     /// How many rows are deleted.

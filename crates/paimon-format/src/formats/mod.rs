@@ -9,7 +9,11 @@ mod adapt;
 mod array_stats;
 #[cfg(feature = "avro")]
 pub mod avro;
+#[cfg(any(feature = "parquet", feature = "orc"))]
+mod caught;
 mod encoder;
+#[cfg(any(feature = "parquet", feature = "avro", feature = "orc"))]
+mod fetch;
 #[cfg(feature = "orc")]
 pub mod orc;
 #[cfg(feature = "parquet")]
@@ -19,5 +23,5 @@ mod stats;
 
 pub use encoder::{Encoded, FileEncoder};
 pub(crate) use scan::scan_file;
-pub use scan::{FileRows, FileScan, KeyBounds, RowsStream};
+pub use scan::{FileRows, FileScan, RowsStream};
 pub use stats::{ColumnStats, StatsMode, simple_stats};

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use futures::stream::{self, BoxStream, StreamExt};
+use futures::stream::BoxStream;
 
 use crate::env::Env;
 use crate::error::FormatError;
 use crate::kv::{BatchLimit, FileFormat};
+use crate::predicate::Predicate;
 use crate::storage::Storage;
-use crate::types::{DataField, Datum};
+use crate::types::DataField;
 
 /// A read of one file.
 #[derive(Clone, Debug)]
@@ -21,23 +22,13 @@ pub struct FileScan {
     /// The columns wanted, as the schema that the file was written with has them. They are found by name; a nullable one that the
     /// file lacks is all null.
     pub fields: Vec<DataField>,
-    /// Which rows are wanted at all.
-    pub bounds: Option<KeyBounds>,
+    /// What rows must pass to be wanted at all, about columns by their names in `fields`. What the file's statistics refute is not read;
+    /// most rows that do not pass still come.
+    pub filter: Option<Predicate>,
     /// The size of the batches.
     pub batch: BatchLimit,
     /// Bytes of memory for fetched and decoded pages.
     pub window_bytes: usize,
-}
-
-/// Bounds of the first key column: a file is sorted by it, so rows outside are a prefix and a suffix. Rows outside may still come.
-#[derive(Clone, Debug)]
-pub struct KeyBounds {
-    /// Position in [`FileScan::fields`].
-    pub column: usize,
-    /// Smallest value wanted.
-    pub min: Option<Datum>,
-    /// Largest value wanted.
-    pub max: Option<Datum>,
 }
 
 /// Consecutive rows of a file.
@@ -72,11 +63,11 @@ where
         FileFormat::Avro => super::avro::scan(storage, env, scan, finish),
         #[cfg(feature = "orc")]
         FileFormat::Orc => super::orc::scan(storage, env, scan, finish),
-        #[allow(unreachable_patterns, reason = "with all format features there is no other")]
+        #[cfg(not(all(feature = "parquet", feature = "avro", feature = "orc")))]
         other => {
             let _ = (storage, env, finish);
             let message = format!("{}: reading {other} files: built without that format", scan.path);
-            stream::iter([Err(FormatError::unsupported(message))]).boxed()
+            Box::pin(futures::stream::iter([Err(FormatError::unsupported(message))]))
         }
     }
 }

@@ -235,7 +235,7 @@ impl KvFileSettings {
                 let settings = OrcSettings::from_options(&self.format_options, compression)?;
                 Ok(Box::new(OrcEncoder::new(fields, &settings)?))
             }
-            #[allow(unreachable_patterns, reason = "with all format features there is no other")]
+            #[cfg(not(all(feature = "parquet", feature = "avro", feature = "orc")))]
             other => {
                 let _ = (compression, fields, marker);
                 Err(FormatError::unsupported(format!(

@@ -11,6 +11,7 @@ use crate::dv::DeletionVector;
 use crate::error::FormatError;
 use crate::kv::{KvBatch, KvSchema};
 use crate::meta::{DataFileMeta, FileSource};
+use crate::predicate::Predicate;
 use crate::types::Datum;
 
 /// A data file's format, taken from the last extension of its name.
@@ -82,6 +83,9 @@ pub struct ReadSpec {
     pub schema: Arc<KvSchema>,
     /// Keys wanted.
     pub keys: KeyRange,
+    /// What rows must pass to be wanted, about columns of `schema`. Rows may be left out that the file's statistics refute; most rows that
+    /// do not pass still come. Only for rows that no merge can change: without the newest version of a key an older one would come back.
+    pub filter: Option<Arc<Predicate>>,
     /// Row positions that a deletion vector hides; those rows never come out.
     pub deleted: Option<Arc<DeletionVector>>,
     /// Record-level expire: rows whose time field is before this second never come out.
@@ -92,6 +96,22 @@ pub struct ReadSpec {
     pub batch: BatchLimit,
     /// Bytes of memory for fetched and decoded pages of this one file at a time.
     pub window_bytes: usize,
+}
+
+impl ReadSpec {
+    /// All rows with these columns, in batches and windows of 8 K rows and 8 MiB.
+    pub fn all(schema: Arc<KvSchema>) -> Self {
+        Self {
+            schema,
+            keys: KeyRange::default(),
+            filter: None,
+            deleted: None,
+            expired_before: None,
+            positions: false,
+            batch: BatchLimit::default(),
+            window_bytes: 8 << 20,
+        }
+    }
 }
 
 /// Record-level expire: which column, and the limit.

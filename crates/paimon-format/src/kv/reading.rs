@@ -10,9 +10,11 @@ use arrow_schema::{DataType as ArrowType, TimeUnit};
 use arrow_select::filter::FilterBuilder;
 
 use crate::error::FormatError;
-use crate::formats::{FileRows, KeyBounds};
+use crate::formats::FileRows;
 use crate::kv::evolve::Evolution;
 use crate::kv::{ExpiredBefore, KeyCodec, KvBatch, ReadSpec, RowLevels, VALUE_OFFSET};
+use crate::predicate::{Predicate, Test};
+use crate::types::Datum;
 
 /// From this number on, a BIGINT record-level time is in milliseconds, as in `org.apache.paimon.io.RecordLevelExpire`.
 const FIRST_MILLIS: i64 = 1_000_000_000_000;
@@ -55,20 +57,31 @@ impl BatchMaker {
         Ok(Some(KvBatch { positions, ..batch }))
     }
 
-    /// The bounds by which the file is pruned.
-    pub(super) fn bounds(&self) -> Option<KeyBounds> {
-        let first = |bound: &Option<Vec<_>>| bound.as_ref().and_then(|values| values.first().cloned());
-        let column = self
-            .read
-            .schema
-            .key
-            .first()
-            .and_then(|&column| self.evolution.unchanged(column))?;
-        Some(KeyBounds {
-            column,
-            min: first(&self.read.keys.min),
-            max: first(&self.read.keys.max),
-        })
+    /// What is asked of the file's columns: bounds of the first key column, by which the file is sorted, and the filter, as far as it is
+    /// about columns that the file holds unchanged.
+    pub(super) fn file_filter(&self) -> Option<Predicate> {
+        let schema = &self.read.schema;
+        let source = |column| {
+            let source = self.evolution.read.get(self.evolution.unchanged(column)?)?;
+            Some(source.name.clone())
+        };
+        let mut parts = Vec::new();
+        if let Some(key) = schema.key.first().and_then(|&key| source(key)) {
+            let first = |bound: &Option<Vec<Datum>>| bound.as_ref()?.first().cloned();
+            let min = first(&self.read.keys.min).map(Test::GreaterOrEqual);
+            let max = first(&self.read.keys.max).map(Test::LessOrEqual);
+            parts.extend(
+                [min, max]
+                    .into_iter()
+                    .flatten()
+                    .map(|test| Predicate::column(key.clone(), test)),
+            );
+        }
+        let source = |name: &str| schema.position(name).and_then(source);
+        let filter = self.read.filter.as_ref();
+        let filter = filter.and_then(|filter| filter.project(&|name| source(name).is_some()));
+        parts.extend(filter.map(|filter| filter.renamed(&|name| source(name).unwrap_or_default())));
+        (!parts.is_empty()).then_some(Predicate::And(parts))
     }
 
     /// The rows that come out; `None`: all.

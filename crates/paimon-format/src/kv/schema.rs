@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_schema::{DataType as ArrowType, Field, Schema, SchemaRef};
 
 use crate::error::FormatError;
-use crate::types::{DataField, TypeKind, arrow_field, with_id};
+use crate::types::{DataField, arrow_field, with_id};
 
 /// The column that holds a record's sequence number: Int64, not null.
 pub const SEQUENCE_NUMBER: &str = "_SEQUENCE_NUMBER";
@@ -179,7 +179,7 @@ fn check_order_columns(what: &str, fields: &[DataField], positions: &[usize]) ->
                 field.name
             )));
         }
-        if !is_ordered(&field.data_type.kind) {
+        if !field.data_type.kind.is_flat() {
             return Err(FormatError::unsupported(format!(
                 "{what}: column {} has type {}, which has no order",
                 field.name, field.data_type
@@ -194,20 +194,6 @@ fn out_of_range(what: &str, position: usize, fields: &[DataField]) -> FormatErro
         "{what}: no column at position {position}, there are {} columns",
         fields.len()
     ))
-}
-
-/// Whether values of a type have an order, so that a key or a sequence may hold them.
-fn is_ordered(kind: &TypeKind) -> bool {
-    !matches!(
-        kind,
-        TypeKind::Variant
-            | TypeKind::Blob
-            | TypeKind::Vector(..)
-            | TypeKind::Array(_)
-            | TypeKind::Map(..)
-            | TypeKind::Multiset(_)
-            | TypeKind::Row(_)
-    )
 }
 
 #[cfg(test)]

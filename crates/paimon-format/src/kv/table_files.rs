@@ -13,8 +13,8 @@ use crate::kv::file_settings::{FileUse, KvFileSettings};
 use crate::kv::reading::BatchMaker;
 use crate::kv::rolling::{RollingSink, SinkParts};
 use crate::kv::{BatchSink, FileFormat, KeyCodec, KvFiles, KvSchema, KvStream, ReadSpec};
-use crate::meta::{BucketPaths, DataFileMeta, FileLocation, FileSource, format_of_file};
-use crate::storage::{Storage, StorageFactory};
+use crate::meta::{BucketPaths, DataFileMeta, FileSource, format_of_file};
+use crate::storage::{FileRoots, Storage, StorageFactory};
 use crate::types::DataField;
 
 /// The files of one bucket, below a table's root.
@@ -26,7 +26,7 @@ pub struct TableKvFiles {
     paths: BucketPaths,
     partition: Arc<[PartitionValue]>,
     schemas: Option<Arc<dyn SchemaSource>>,
-    external: Option<Arc<dyn StorageFactory>>,
+    roots: FileRoots,
 }
 
 /// Collects what a [`TableKvFiles`] needs.
@@ -63,21 +63,6 @@ impl TableKvFiles {
         }
     }
 
-    /// Where a file is: the storage and the path in it.
-    async fn locate(&self, location: FileLocation) -> Result<(Arc<dyn Storage>, String), FormatError> {
-        let path = match location {
-            FileLocation::Table(path) => return Ok((Arc::clone(&self.parts.storage), path)),
-            FileLocation::External(path) => path,
-        };
-        let split = path.rsplit_once('/');
-        let (Some(factory), Some((directory, name))) = (&self.external, split) else {
-            return Err(FormatError::unsupported(format!(
-                "{path}: a file outside of the table's root"
-            )));
-        };
-        Ok((factory.open(directory).await?, name.to_owned()))
-    }
-
     /// The columns of a file's schema version.
     async fn fields(&self, file: &DataFileMeta) -> Result<Arc<[DataField]>, FormatError> {
         if file.schema_id == self.parts.schema.schema_id {
@@ -93,7 +78,7 @@ impl TableKvFiles {
     }
 
     async fn start(self, file: DataFileMeta, read: ReadSpec) -> Result<KvStream, FormatError> {
-        let (storage, path) = self.locate(self.paths.data_file(&file)).await?;
+        let (storage, path) = self.roots.locate(self.paths.data_file(&file)).await?;
         let format = format_of_file(&file.file_name)?;
         let format = FileFormat::parse(format)
             .ok_or_else(|| FormatError::unsupported(format!("{path}: a data file of the format {format:?}")))?;
@@ -112,7 +97,7 @@ impl TableKvFiles {
             path,
             file_size,
             fields: maker.evolution.read.clone(),
-            bounds: maker.bounds(),
+            filter: maker.file_filter(),
             batch: maker.read.batch,
             window_bytes: maker.read.window_bytes,
         };
@@ -154,7 +139,12 @@ impl TableKvFilesBuilder {
     /// The bucket's files. Nothing is read or written.
     pub fn build(self) -> TableKvFiles {
         let names = self.paths.new_names(self.env.ids.as_ref());
+        let roots = FileRoots::new(Arc::clone(&self.storage));
         TableKvFiles {
+            roots: match self.external {
+                Some(factory) => roots.with_external(factory),
+                None => roots,
+            },
             parts: Arc::new(SinkParts {
                 storage: self.storage,
                 env: self.env,
@@ -166,7 +156,6 @@ impl TableKvFilesBuilder {
             paths: self.paths,
             partition: self.partition,
             schemas: self.schemas,
-            external: self.external,
         }
     }
 }
@@ -204,7 +193,7 @@ impl KvFiles for TableKvFiles {
     async fn delete(&self, file: &DataFileMeta) -> Result<(), FormatError> {
         let extra = file.extra_files.iter().map(|name| self.paths.extra_file(file, name));
         for location in std::iter::once(self.paths.data_file(file)).chain(extra) {
-            let (storage, path) = self.locate(location).await?;
+            let (storage, path) = self.roots.locate(location).await?;
             storage.delete(&path).await?;
         }
         Ok(())

@@ -111,6 +111,33 @@ pub struct DataFileIdentity<'a> {
 }
 
 impl DataFileMeta {
+    /// A file of level 0 and schema 0 of which only the name and the size (bytes) are known. What is optional is absent, numbers are 0,
+    /// keys and statistics empty.
+    pub fn new(file_name: impl Into<String>, file_size: i64) -> Self {
+        Self {
+            file_name: file_name.into(),
+            file_size,
+            row_count: 0,
+            min_key: BinaryRow::default(),
+            max_key: BinaryRow::default(),
+            key_stats: SimpleStats::default(),
+            value_stats: SimpleStats::default(),
+            min_sequence_number: 0,
+            max_sequence_number: 0,
+            schema_id: 0,
+            level: 0,
+            extra_files: Vec::new(),
+            creation_time_ms: None,
+            delete_row_count: None,
+            embedded_index: None,
+            file_source: None,
+            value_stats_cols: None,
+            external_path: None,
+            first_row_id: None,
+            write_cols: None,
+        }
+    }
+
     /// The same file on a higher level. Only the level changes.
     pub fn upgrade(&self, level: i32) -> Self {
         Self { level, ..self.clone() }

@@ -7,6 +7,11 @@ use serde::{Deserialize, Serialize};
 use crate::meta::DataFileMeta;
 use crate::row::{BinaryRow, hex};
 
+/// Index files of dynamic buckets: the hashes of the keys in a bucket.
+pub const HASH_INDEX: &str = "HASH";
+/// Index files that hold a bucket's deletion vectors.
+pub const DELETION_VECTORS_INDEX: &str = "DELETION_VECTORS";
+
 /// Where one data file's deletion vector lies in an index file.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct DeletionVectorRange {

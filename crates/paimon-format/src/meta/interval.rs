@@ -81,7 +81,6 @@ fn fewest_runs(section: &[Interval<'_>]) -> Vec<SortedRunFiles> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::meta::SimpleStats;
     use crate::row::BinaryRow;
     use crate::types::{DataType, TypeKind};
 
@@ -92,26 +91,10 @@ mod tests {
     fn file(min: i32, max: i32) -> Arc<DataFileMeta> {
         let key = |value| BinaryRow::from_datums(&[Datum::Int32(value)], &types()).unwrap();
         Arc::new(DataFileMeta {
-            file_name: format!("{min}-{max}"),
-            file_size: 1,
             row_count: 1,
             min_key: key(min),
             max_key: key(max),
-            key_stats: SimpleStats::default(),
-            value_stats: SimpleStats::default(),
-            min_sequence_number: 0,
-            max_sequence_number: 0,
-            schema_id: 0,
-            level: 0,
-            extra_files: Vec::new(),
-            creation_time_ms: None,
-            delete_row_count: None,
-            embedded_index: None,
-            file_source: None,
-            value_stats_cols: None,
-            external_path: None,
-            first_row_id: None,
-            write_cols: None,
+            ..DataFileMeta::new(format!("{min}-{max}"), 1)
         })
     }
 

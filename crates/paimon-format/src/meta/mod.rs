@@ -12,12 +12,12 @@ mod text;
 pub use commit_message::COMMIT_MESSAGE_VERSION;
 pub use data_file::{DataFileIdentity, DataFileMeta, FileSource, SimpleStats};
 pub use increment::{
-    CommitIncrement, CommitMessage, CompactIncrement, DataIncrement, DeletionVectorRange, GlobalIndexMeta,
-    IndexFileMeta,
+    CommitIncrement, CommitMessage, CompactIncrement, DELETION_VECTORS_INDEX, DataIncrement, DeletionVectorRange,
+    GlobalIndexMeta, HASH_INDEX, IndexFileMeta,
 };
 pub use interval::{SortedRunFiles, sections};
-pub use names::{DataFileNames, format_of_file};
+pub use names::{DataFileNames, IndexFileNames, format_of_file};
 pub use paths::{BucketPaths, FileLocation, PathSettings, TablePaths};
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -1,6 +1,7 @@
 //! Names of data files.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use super::paths::PathSettings;
 use crate::FormatError;
@@ -51,6 +52,32 @@ impl DataFileNames {
         let number = self.count.fetch_add(1, Ordering::Relaxed);
         let extension = extension(format, compression, self.suffix_includes_compression);
         format!("{prefix}{}-{number}.{extension}", self.uuid)
+    }
+}
+
+/// Names of the new index files of one writer: `index-<uuid>-<n>`.
+#[derive(Debug)]
+pub struct IndexFileNames {
+    ids: Arc<dyn FileIds>,
+    uuid: OnceLock<String>,
+    count: AtomicU64,
+}
+
+impl IndexFileNames {
+    /// The UUID is drawn with the first name: readers need none.
+    pub fn new(ids: Arc<dyn FileIds>) -> Self {
+        Self {
+            ids,
+            uuid: OnceLock::new(),
+            count: AtomicU64::new(0),
+        }
+    }
+
+    /// The next name.
+    pub fn next_name(&self) -> String {
+        let uuid = self.uuid.get_or_init(|| self.ids.uuid());
+        let number = self.count.fetch_add(1, Ordering::Relaxed);
+        format!("index-{uuid}-{number}")
     }
 }
 
@@ -118,6 +145,20 @@ mod tests {
         assert_eq!(names.data_file("parquet", "zstd"), "data-2f6c-0.parquet");
         assert_eq!(names.changelog_file("parquet", "zstd"), "changelog-2f6c-1.parquet");
         assert_eq!(names.data_file("avro", "zstd"), "data-2f6c-2.avro");
+    }
+
+    #[test]
+    fn prefixes_are_the_tables() {
+        let names = names(&[("data-file.prefix", "d_"), ("changelog-file.prefix", "c_")]);
+        assert_eq!(names.data_file("parquet", "zstd"), "d_2f6c-0.parquet");
+        assert_eq!(names.changelog_file("parquet", "zstd"), "c_2f6c-1.parquet");
+    }
+
+    #[test]
+    fn index_files_count_by_themselves() {
+        let names = IndexFileNames::new(Arc::new(OneId));
+        assert_eq!(names.next_name(), "index-2f6c-0");
+        assert_eq!(names.next_name(), "index-2f6c-1");
     }
 
     #[rstest]

@@ -12,16 +12,7 @@ use crate::types::{DataType, Datum, TypeKind};
 pub(super) fn partition_text(value: &Datum, data_type: &DataType, legacy: bool) -> Result<Option<String>, FormatError> {
     let text = match (value, &data_type.kind) {
         (Datum::Null, _) => return Ok(None),
-        (
-            _,
-            TypeKind::Variant
-            | TypeKind::Blob
-            | TypeKind::Vector(..)
-            | TypeKind::Array(_)
-            | TypeKind::Map(..)
-            | TypeKind::Multiset(_)
-            | TypeKind::Row(_),
-        ) => {
+        (_, kind) if !kind.is_flat() => {
             return Err(FormatError::unsupported(format!(
                 "a partition column of type {data_type}"
             )));

@@ -221,12 +221,10 @@ fn reading_is_possible_where_answers_do_not_depend_on_it() {
         ("bucket", "-1"),
         ("file-index.bloom-filter.columns", "a"),
         ("force-lookup", "true"),
+        ("merge-engine", "first-row"),
+        ("deletion-vectors.enabled", "true"),
     ];
     assert_eq!(refused(TableUse::Read, &pairs), None);
-    assert_eq!(
-        refused(TableUse::Read, &[("merge-engine", "first-row")]).as_deref(),
-        Some("not supported: option 'merge-engine' = 'first-row': this engine does not read such tables")
-    );
     let incremental = [("scan.mode", "incremental")];
     assert!(refused(TableUse::Read, &incremental).is_some());
     assert_eq!(refused(TableUse::Write, &incremental), None);

@@ -118,6 +118,17 @@ impl Predicate {
         }
     }
 
+    /// The same filter about columns of other names.
+    pub fn renamed(&self, name_of: &dyn Fn(&str) -> String) -> Self {
+        let parts = |all: &[Self]| all.iter().map(|part| part.renamed(name_of)).collect();
+        match self {
+            Self::And(all) => Self::And(parts(all)),
+            Self::Or(all) => Self::Or(parts(all)),
+            Self::Not(inner) => Self::Not(Box::new(inner.renamed(name_of))),
+            Self::Column { name, test } => Self::column(name_of(name), test.clone()),
+        }
+    }
+
     /// Whether the filter can be put to rows of `fields`.
     ///
     /// Errors: `Invalid` names the column that is unknown, or whose type is not that of a literal.

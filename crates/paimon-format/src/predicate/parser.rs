@@ -1,8 +1,9 @@
 //! A filter from text.
 
 use crate::error::FormatError;
-use crate::predicate::tokens::{Token, invalid, tokenize};
+use crate::predicate::tokens::tokenize;
 use crate::predicate::{Predicate, Test};
+use crate::tokens::{Token, Tokens};
 use crate::types::{DataField, DataType, Datum, TypeKind, bytes_of_hex};
 
 /// How deep brackets and `NOT` may nest.
@@ -17,31 +18,23 @@ impl Predicate {
     /// Errors: `Invalid` with text and position (in characters): what was expected, the column that is unknown, the literal that is no exact
     /// value of the column's type.
     pub fn parse(text: &str, fields: &[DataField]) -> Result<Self, FormatError> {
-        let mut parser = Parser {
-            text,
-            tokens: tokenize(text)?,
-            next: 0,
-            fields,
-        };
+        let tokens = tokenize(text)?;
+        let mut parser = Parser { tokens, fields };
         let predicate = parser.any_of(0)?;
-        match parser.peek() {
-            None => Ok(predicate),
-            Some(_) => Err(parser.expected("AND, OR or the end")),
-        }
+        parser.tokens.demand_end("AND, OR or the end")?;
+        Ok(predicate)
     }
 }
 
 struct Parser<'a> {
-    text: &'a str,
-    tokens: Vec<(usize, Token)>,
-    next: usize,
+    tokens: Tokens<'a>,
     fields: &'a [DataField],
 }
 
 impl Parser<'_> {
     fn any_of(&mut self, depth: usize) -> Result<Predicate, FormatError> {
         let mut parts = vec![self.all_of(depth)?];
-        while self.accept("OR") {
+        while self.tokens.accept("OR") {
             parts.push(self.all_of(depth)?);
         }
         Ok(one_or(parts, Predicate::Or))
@@ -49,7 +42,7 @@ impl Parser<'_> {
 
     fn all_of(&mut self, depth: usize) -> Result<Predicate, FormatError> {
         let mut parts = vec![self.single(depth)?];
-        while self.accept("AND") {
+        while self.tokens.accept("AND") {
             parts.push(self.single(depth)?);
         }
         Ok(one_or(parts, Predicate::And))
@@ -57,21 +50,21 @@ impl Parser<'_> {
 
     fn single(&mut self, depth: usize) -> Result<Predicate, FormatError> {
         if depth > MAX_DEPTH {
-            return Err(self.error("brackets nested too deep"));
+            return Err(self.tokens.error("brackets nested too deep"));
         }
-        if self.accept("NOT") {
+        if self.tokens.accept("NOT") {
             return Ok(Predicate::Not(Box::new(self.single(depth + 1)?)));
         }
-        if self.accept_sign("(") {
+        if self.tokens.accept_sign("(") {
             let inner = self.any_of(depth + 1)?;
-            self.demand_sign(")")?;
+            self.tokens.demand_sign(")")?;
             return Ok(inner);
         }
         if !self.at_column() {
-            if self.accept("TRUE") {
+            if self.tokens.accept("TRUE") {
                 return Ok(Predicate::And(vec![]));
             }
-            if self.accept("FALSE") {
+            if self.tokens.accept("FALSE") {
                 return Ok(Predicate::Or(vec![]));
             }
         }
@@ -87,31 +80,31 @@ impl Parser<'_> {
 
     /// Whether the next word is a column, though it may be a keyword too.
     fn at_column(&self) -> bool {
-        match self.peek() {
+        match self.tokens.peek() {
             Some(Token::Word(word)) => self.fields.iter().any(|field| field.name == *word),
             _ => false,
         }
     }
 
     fn column(&mut self) -> Result<DataField, FormatError> {
-        let name = match self.peek() {
+        let name = match self.tokens.peek() {
             Some(Token::Word(name) | Token::Name(name)) => name.clone(),
-            _ => return Err(self.expected("a column")),
+            _ => return Err(self.tokens.expected("a column")),
         };
         match self.fields.iter().find(|field| field.name == name) {
             Some(field) => {
-                self.next += 1;
+                self.tokens.skip();
                 Ok(field.clone())
             }
-            None => Err(self.error(&format!("there is no column {name}"))),
+            None => Err(self.tokens.error(&format!("there is no column {name}"))),
         }
     }
 
     /// What follows a column, and whether it is negated.
     fn test(&mut self, field: &DataField) -> Result<(bool, Test), FormatError> {
-        if let Some(Token::Sign(sign @ ("=" | "<>" | "<" | "<=" | ">" | ">="))) = self.peek() {
+        if let Some(Token::Sign(sign @ ("=" | "<>" | "<" | "<=" | ">" | ">="))) = self.tokens.peek() {
             let sign = *sign;
-            self.next += 1;
+            self.tokens.skip();
             let literal = self.literal(field)?;
             let test = match sign {
                 "=" => Test::Equal(literal),
@@ -123,23 +116,23 @@ impl Parser<'_> {
             };
             return Ok((false, test));
         }
-        if self.accept("IS") {
-            let test = if self.accept("NOT") {
+        if self.tokens.accept("IS") {
+            let test = if self.tokens.accept("NOT") {
                 Test::IsNotNull
             } else {
                 Test::IsNull
             };
-            self.demand("NULL")?;
+            self.tokens.demand("NULL")?;
             return Ok((false, test));
         }
-        let negated = self.accept("NOT");
-        if self.accept("IN") {
-            self.demand_sign("(")?;
+        let negated = self.tokens.accept("NOT");
+        if self.tokens.accept("IN") {
+            self.tokens.demand_sign("(")?;
             let mut literals = vec![self.literal(field)?];
-            while self.accept_sign(",") {
+            while self.tokens.accept_sign(",") {
                 literals.push(self.literal(field)?);
             }
-            self.demand_sign(")")?;
+            self.tokens.demand_sign(")")?;
             let test = if negated {
                 Test::NotIn(literals)
             } else {
@@ -147,41 +140,41 @@ impl Parser<'_> {
             };
             return Ok((false, test));
         }
-        if self.accept("BETWEEN") {
+        if self.tokens.accept("BETWEEN") {
             let low = self.literal(field)?;
-            self.demand("AND")?;
+            self.tokens.demand("AND")?;
             let high = self.literal(field)?;
             return Ok((negated, Test::Between(low, high)));
         }
-        if self.accept("LIKE") {
+        if self.tokens.accept("LIKE") {
             if !matches!(field.data_type.kind, TypeKind::Char(_) | TypeKind::VarChar(_)) {
-                return Err(self.error(&format!(
+                return Err(self.tokens.error(&format!(
                     "LIKE needs a string, but {} is {}",
                     field.name, field.data_type
                 )));
             }
-            let Some(Token::Text(pattern)) = self.peek() else {
-                return Err(self.expected("a pattern in single quotes"));
+            let Some(Token::Text(pattern)) = self.tokens.peek() else {
+                return Err(self.tokens.expected("a pattern in single quotes"));
             };
-            let test = Test::like(pattern).map_err(|error| self.error(&error.to_string()))?;
-            self.next += 1;
+            let test = Test::like(pattern).map_err(|error| self.tokens.error(&error.to_string()))?;
+            self.tokens.skip();
             return Ok((negated, test));
         }
-        Err(self.expected(match negated {
+        Err(self.tokens.expected(match negated {
             true => "IN, BETWEEN or LIKE",
             false => "=, <>, <, <=, >, >=, IS, IN, BETWEEN, LIKE or NOT",
         }))
     }
 
     fn literal(&mut self, field: &DataField) -> Result<Datum, FormatError> {
-        if self.accept("NULL") {
+        if self.tokens.accept("NULL") {
             return Ok(Datum::Null);
         }
         // The type is the column's; these words say only what is known.
-        if let Some((_, Token::Text(_))) = self.tokens.get(self.next + 1) {
-            let _ = self.accept("DATE") || self.accept("TIMESTAMP") || self.accept("TIME");
+        if let Some(Token::Text(_)) = self.tokens.peek_at(1) {
+            let _ = self.tokens.accept("DATE") || self.tokens.accept("TIMESTAMP") || self.tokens.accept("TIME");
         }
-        let literal = match self.peek() {
+        let literal = match self.tokens.peek() {
             Some(Token::Number(text)) => self.number(text, field),
             Some(Token::Text(text)) => exact(text, &field.data_type),
             Some(Token::Hex(digits)) => match field.data_type.kind {
@@ -194,14 +187,14 @@ impl Parser<'_> {
                     _ => None,
                 }
             }
-            _ => return Err(self.expected("a literal")),
+            _ => return Err(self.tokens.expected("a literal")),
         };
         match literal {
             Some(literal) => {
-                self.next += 1;
+                self.tokens.skip();
                 Ok(literal)
             }
-            None => Err(self.error(&format!(
+            None => Err(self.tokens.error(&format!(
                 "no exact value of {}, which is {}",
                 field.name, field.data_type
             ))),
@@ -221,48 +214,6 @@ impl Parser<'_> {
                 | TypeKind::Decimal(..)
         );
         if is_number { exact(text, &field.data_type) } else { None }
-    }
-
-    fn demand_sign(&mut self, sign: &str) -> Result<(), FormatError> {
-        match self.accept_sign(sign) {
-            true => Ok(()),
-            false => Err(self.expected(sign)),
-        }
-    }
-
-    fn accept_sign(&mut self, sign: &str) -> bool {
-        let found = matches!(self.peek(), Some(Token::Sign(next)) if *next == sign);
-        self.next += usize::from(found);
-        found
-    }
-
-    fn demand(&mut self, keyword: &str) -> Result<(), FormatError> {
-        match self.accept(keyword) {
-            true => Ok(()),
-            false => Err(self.expected(keyword)),
-        }
-    }
-
-    fn accept(&mut self, keyword: &str) -> bool {
-        let found = matches!(self.peek(), Some(Token::Word(word)) if word.eq_ignore_ascii_case(keyword));
-        self.next += usize::from(found);
-        found
-    }
-
-    fn peek(&self) -> Option<&Token> {
-        self.tokens.get(self.next).map(|(_, token)| token)
-    }
-
-    fn expected(&self, what: &str) -> FormatError {
-        self.error(&format!("expected {what}"))
-    }
-
-    fn error(&self, message: &str) -> FormatError {
-        let position = match self.tokens.get(self.next) {
-            Some((position, _)) => *position,
-            None => self.text.chars().count(),
-        };
-        invalid(self.text, position, message)
     }
 }
 

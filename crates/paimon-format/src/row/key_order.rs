@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use super::BinaryRow;
 use crate::FormatError;
-use crate::types::{DataType, Datum, TypeKind};
+use crate::types::{DataType, Datum};
 
 /// Compares key rows field by field, ascending, as Java's generated comparators do: nulls first, NaN highest and equal to itself,
 /// -0.0 below 0.0, text and bytes by unsigned bytes.
@@ -19,14 +19,7 @@ impl KeyComparator {
     /// For rows with these fields. `Unsupported` for nested types, VARIANT, BLOB and VECTOR, which no key can have.
     pub fn new(types: Vec<DataType>) -> Result<Self, FormatError> {
         for data_type in &types {
-            if let TypeKind::Variant
-            | TypeKind::Blob
-            | TypeKind::Vector(..)
-            | TypeKind::Array(_)
-            | TypeKind::Map(..)
-            | TypeKind::Multiset(_)
-            | TypeKind::Row(_) = data_type.kind
-            {
+            if !data_type.kind.is_flat() {
                 return Err(FormatError::unsupported(format!("a key column of type {data_type}")));
             }
         }

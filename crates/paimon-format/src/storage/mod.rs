@@ -15,6 +15,7 @@ mod memory;
 #[cfg(feature = "object-store")]
 pub mod object;
 mod path;
+mod roots;
 #[cfg(feature = "aws")]
 mod s3;
 #[cfg(feature = "test-util")]
@@ -31,6 +32,7 @@ pub use error::StorageError;
 pub use factory::{StorageFactory, UrlStorageFactory};
 pub use local::LocalStorage;
 pub use memory::MemoryStorage;
+pub use roots::FileRoots;
 
 /// A file found by [`Storage::list`].
 #[derive(Clone, Debug, PartialEq, Eq)]

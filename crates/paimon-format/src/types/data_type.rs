@@ -83,6 +83,22 @@ pub struct DataField {
     pub default_value: Option<String>,
 }
 
+impl TypeKind {
+    /// Whether values are single and have an order: keys, sequence fields and partitions need both.
+    pub fn is_flat(&self) -> bool {
+        !matches!(
+            self,
+            Self::Variant
+                | Self::Blob
+                | Self::Vector(..)
+                | Self::Array(_)
+                | Self::Map(..)
+                | Self::Multiset(_)
+                | Self::Row(_)
+        )
+    }
+}
+
 impl DataType {
     /// A nullable type.
     pub fn nullable(kind: TypeKind) -> Self {

@@ -78,7 +78,7 @@ impl MergeRead {
     }
 
     /// Only rows that match. The columns it looks at need not be among those asked for. Applied to merged rows; what it says about the key
-    /// also prunes what is read.
+    /// also prunes what is read, and all of it where rows are not merged.
     pub fn with_filter(mut self, filter: Predicate) -> Self {
         self.filter = Some(Arc::new(filter));
         self
@@ -149,6 +149,7 @@ impl MergeRead {
                 .filter
                 .as_ref()
                 .map_or_else(KeyRange::default, |filter| key_range(filter, &self.table)),
+            filter: self.filter.clone(),
         };
         let merged = MergePipeline::new(
             self.env.clone(),

@@ -17,6 +17,7 @@ use paimon_merge::engine::Registry;
 
 use super::*;
 use crate::LsmError;
+use crate::compact::pipeline::{MergeJob, MergePipeline};
 use crate::levels::SortedRun;
 use crate::testing::MemoryKvFiles;
 
@@ -133,6 +134,37 @@ async fn a_filter_never_brings_an_old_version_back() {
     assert_eq!(batch.columns.num_columns(), 1);
     assert_eq!(batch.columns.column(0).as_primitive::<Int64Type>().values(), &[2]);
     assert_eq!(batch.kinds.values(), &[2]);
+}
+
+#[tokio::test]
+async fn files_whose_rows_meet_no_others_are_pruned_by_values() {
+    let table = Table::new();
+    let old = table.file(5, &[(1, 0, 100, Some(1)), (2, 0, 50, Some(1))]);
+    let new = table.file(0, &[(1, 2, 10, Some(2)), (2, 2, 150, Some(2))]);
+    let alone = table.file(5, &[(7, 0, 70, Some(1)), (8, 0, 180, Some(1))]);
+    let filter = Predicate::parse("v >= 100", &schema().fields).unwrap();
+    let job = |filter| MergeJob {
+        sections: vec![section(&[&old, &new]), section(&[&alone])],
+        filter,
+        ..MergeJob::default()
+    };
+    let engine = Registry::default().for_options(&schema(), &Options::new()).unwrap();
+    let env = Env::fixed(table._temp.path());
+    let pipeline = MergePipeline::new(env, Arc::new(table.files.clone()), schema(), engine);
+    let keys = async |filter| {
+        let batches: Vec<KvBatch> = pipeline.merge(job(filter)).try_collect().await.unwrap();
+        let keys = batches
+            .iter()
+            .flat_map(|batch| batch.values()[0].as_primitive::<Int64Type>().values().to_vec());
+        keys.collect::<Vec<_>>()
+    };
+    assert_eq!(keys(None).await, [1, 2, 7, 8]);
+    // Keys 1 and 2 have two versions: all are read. Of the others only what passes.
+    assert_eq!(keys(Some(Arc::new(filter.clone()))).await, [1, 2, 8]);
+    let read = table.read.clone().with_filter(filter);
+    let sections = job(None).sections;
+    assert_eq!(rows(read.merged(sections)).await, [(2, 150, 2), (8, 180, 0)]);
+    assert_eq!(rows(read.raw(vec![alone])).await, [(8, 180, 0)]);
 }
 
 #[tokio::test]

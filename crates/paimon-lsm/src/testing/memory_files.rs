@@ -21,8 +21,8 @@ use super::file;
 
 /// The files of one bucket, kept in memory: for tests of whatever reads or writes through [`KvFiles`]. Clones share the files.
 ///
-/// Reads honour the schema asked for (by column name), hidden positions and the number of rows a batch; record-level expire and key ranges are
-/// not applied. A file's size is its number of rows.
+/// Reads honour the schema asked for (by column name), hidden positions and the number of rows a batch; rows that do not pass the filter
+/// never come, as if statistics told of each; record-level expire and key ranges are not applied. A file's size is its number of rows.
 #[derive(Clone, Debug)]
 pub struct MemoryKvFiles {
     schema: Arc<KvSchema>,
@@ -137,9 +137,16 @@ impl MemoryKvFiles {
         let mut read = Vec::new();
         for batch in batches {
             let rows = batch.num_rows() as u64;
-            let is_hidden = |row| spec.deleted.as_ref().is_some_and(|deleted| deleted.contains(row));
-            let kept: Vec<u64> = (first..first + rows).filter(|&row| !is_hidden(row)).collect();
-            let mask: BooleanArray = (first..first + rows).map(|row| Some(!is_hidden(row))).collect();
+            let passes = spec.filter.as_ref().map(|filter| filter.evaluate(batch)).transpose()?;
+            let is_wanted = |row: u64| {
+                let deleted = spec.deleted.as_ref().is_some_and(|deleted| deleted.contains(row));
+                let passes = passes
+                    .as_ref()
+                    .is_none_or(|passes| passes.value((row - first) as usize));
+                !deleted && passes
+            };
+            let kept: Vec<u64> = (first..first + rows).filter(|&row| is_wanted(row)).collect();
+            let mask: BooleanArray = (first..first + rows).map(|row| Some(is_wanted(row))).collect();
             first += rows;
             let projected = batch
                 .project(&columns)

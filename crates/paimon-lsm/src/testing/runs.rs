@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use paimon_format::kv::KvSchema;
-use paimon_format::meta::{DataFileMeta, FileSource, SimpleStats};
+use paimon_format::meta::{DataFileMeta, FileSource};
 use paimon_format::row::BinaryRow;
 use paimon_format::types::{DataField, DataType, Datum, TypeKind};
 
@@ -13,30 +13,15 @@ use crate::levels::{KeyOrder, LevelSortedRun, SortedRun};
 /// A data file of which only name, level and size (bytes) matter.
 pub fn file(name: impl Into<String>, level: i32, size: i64) -> DataFileMeta {
     DataFileMeta {
-        file_name: name.into(),
-        file_size: size,
         row_count: 1,
-        min_key: BinaryRow::default(),
-        max_key: BinaryRow::default(),
-        key_stats: SimpleStats::default(),
-        value_stats: SimpleStats::default(),
-        min_sequence_number: 0,
-        max_sequence_number: 0,
-        schema_id: 0,
         level,
-        extra_files: Vec::new(),
-        creation_time_ms: None,
         delete_row_count: Some(0),
-        embedded_index: None,
         file_source: Some(if level == 0 {
             FileSource::Append
         } else {
             FileSource::Compact
         }),
-        value_stats_cols: None,
-        external_path: None,
-        first_row_id: None,
-        write_cols: None,
+        ..DataFileMeta::new(name, size)
     }
 }
 

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use paimon_format::meta::{CommitMessage, DataFileMeta, IndexFileMeta, SimpleStats};
+use paimon_format::meta::{CommitMessage, DELETION_VECTORS_INDEX, DataFileMeta, IndexFileMeta, SimpleStats};
 
-use crate::manifest::{DELETION_VECTORS_INDEX, FileKind, IndexManifestEntry, ManifestEntry};
+use crate::manifest::{FileKind, IndexManifestEntry, ManifestEntry};
 
 /// What all writers of one checkpoint (or one batch job) hand over, to be committed together.
 ///

@@ -17,7 +17,8 @@ pub struct CommitSettings {
     pub min_retry_wait: Duration,
     /// `commit.max-retry-wait`
     pub max_retry_wait: Duration,
-    /// Whether a commit without any file makes no snapshot: `snapshot.ignore-empty-commit`, else true.
+    /// Whether a commit without any file makes no snapshot: `snapshot.ignore-empty-commit`; else true unless
+    /// `commit.force-create-snapshot`.
     pub ignore_empty_commit: bool,
     /// `bucket`: the bucket count of messages that name none.
     pub buckets: i32,
@@ -45,6 +46,7 @@ impl CommitSettings {
             Some(retries) => u32::try_from(retries)
                 .map_err(|_| ManifestError::invalid(format!("commit.max-retries = {retries}: at least 0 expected")))?,
         };
+        let force_snapshot = options.bool("commit.force-create-snapshot")?.unwrap_or(false);
         Ok(Self {
             max_retries,
             timeout: options.duration("commit.timeout")?,
@@ -54,10 +56,41 @@ impl CommitSettings {
             max_retry_wait: options
                 .duration("commit.max-retry-wait")?
                 .unwrap_or(default.max_retry_wait),
-            ignore_empty_commit: options
-                .bool("snapshot.ignore-empty-commit")?
-                .unwrap_or(default.ignore_empty_commit),
+            ignore_empty_commit: options.bool("snapshot.ignore-empty-commit")?.unwrap_or(!force_snapshot),
             buckets: options.int("bucket")?.unwrap_or(default.buckets),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(options: &[(&str, &str)]) -> Result<CommitSettings> {
+        CommitSettings::from_options(&options.iter().copied().collect())
+    }
+
+    #[test]
+    fn from_options() {
+        assert_eq!(settings(&[]).unwrap(), CommitSettings::default());
+        let all = settings(&[
+            ("commit.max-retries", "3"),
+            ("commit.timeout", "1 min"),
+            ("commit.min-retry-wait", "5 ms"),
+            ("commit.max-retry-wait", "2 s"),
+            ("commit.force-create-snapshot", "true"),
+            ("bucket", "4"),
+        ]);
+        let expected = CommitSettings {
+            max_retries: 3,
+            timeout: Some(Duration::from_secs(60)),
+            min_retry_wait: Duration::from_millis(5),
+            max_retry_wait: Duration::from_secs(2),
+            ignore_empty_commit: false,
+            buckets: 4,
+        };
+        assert_eq!(all.unwrap(), expected);
+        let error = settings(&[("commit.max-retries", "-1")]).unwrap_err();
+        assert_eq!(error.to_string(), "commit.max-retries = -1: at least 0 expected");
     }
 }

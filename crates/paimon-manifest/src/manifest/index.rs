@@ -2,18 +2,13 @@
 
 use std::collections::HashMap;
 
-use paimon_format::meta::{DeletionVectorRange, GlobalIndexMeta, IndexFileMeta};
+use paimon_format::meta::{DELETION_VECTORS_INDEX, DeletionVectorRange, GlobalIndexMeta, HASH_INDEX, IndexFileMeta};
 use paimon_format::row::BinaryRow;
 
 use super::avro::{AvroError, AvroResult, Encoder, Value, required};
 use super::entry::{FileKind, check_version, decode_kind, decode_row, encode_kind};
 
 const VERSION: i32 = 1;
-
-/// Index files of dynamic buckets: the hashes of the keys in a bucket.
-pub const HASH_INDEX: &str = "HASH";
-/// Index files that hold a bucket's deletion vectors.
-pub const DELETION_VECTORS_INDEX: &str = "DELETION_VECTORS";
 
 /// An index file that came or went. Stored index manifests hold only files that are there.
 ///

@@ -15,7 +15,7 @@ mod settings;
 
 pub use entry::{FileIdentity, FileKind, ManifestEntry, merge_entries};
 pub use files::{CreatedFiles, ManifestFiles, WrittenList};
-pub use index::{DELETION_VECTORS_INDEX, HASH_INDEX, IndexManifestEntry, combine_index_entries};
+pub use index::{IndexManifestEntry, combine_index_entries};
 pub use merge::merge_manifests;
 pub use meta::ManifestFileMeta;
 pub use settings::ManifestSettings;

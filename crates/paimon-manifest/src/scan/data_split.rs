@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use paimon_format::meta::DataFileMeta;
+use paimon_format::meta::{DataFileMeta, IndexFileMeta};
 use paimon_format::row::{BinaryRow, KeyComparator};
 
-use super::plan::{BucketFiles, DeletionFile, ScanPlan};
+use super::plan::{BucketFiles, DeletionFile, ScanPlan, index_files};
 use super::splits::{SplitSettings, split_for_batch};
 use crate::error::Result;
 
@@ -47,6 +47,11 @@ impl DataSplit {
                 (file.is_known_without_deletes()).then_some(file.row_count - deleted?)
             })
             .sum()
+    }
+
+    /// The index files that hold the deletion vectors of its files.
+    pub fn deletion_index_files(&self) -> Vec<Arc<IndexFileMeta>> {
+        index_files(self.deletion_files.iter().flatten())
     }
 }
 

@@ -1,10 +1,10 @@
 //! The files of a snapshot, bucket by bucket.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use paimon_format::env::Env;
-use paimon_format::meta::{DataFileMeta, DeletionVectorRange, IndexFileMeta};
+use paimon_format::meta::{DELETION_VECTORS_INDEX, DataFileMeta, DeletionVectorRange, HASH_INDEX, IndexFileMeta};
 use paimon_format::predicate::Predicate;
 use paimon_format::row::BinaryRow;
 use paimon_format::storage::Storage;
@@ -14,9 +14,7 @@ use super::filter::ScanFilter;
 use super::splits::on_one_level;
 use super::statistics::{key_may_match, value_may_match};
 use crate::error::Result;
-use crate::manifest::{
-    DELETION_VECTORS_INDEX, HASH_INDEX, IndexManifestEntry, ManifestEntry, ManifestFiles, ManifestSettings,
-};
+use crate::manifest::{IndexManifestEntry, ManifestEntry, ManifestFiles, ManifestSettings};
 use crate::schema::{SchemaStore, TableSchema};
 use crate::snapshot::Snapshot;
 
@@ -52,7 +50,7 @@ pub struct BucketFiles {
     pub total_buckets: i32,
     /// Data files (or changelog files), in the order of the manifests.
     pub files: Vec<Arc<DataFileMeta>>,
-    /// Deletion vectors by data file name; of [`ScanKind::All`] only.
+    /// Deletion vectors of these files, by data file name; of [`ScanKind::All`] only.
     pub deletion_files: BTreeMap<String, DeletionFile>,
     /// The key hashes of a dynamic bucket; of [`ScanKind::All`] only.
     pub hash_index: Option<Arc<IndexFileMeta>>,
@@ -219,6 +217,36 @@ impl BucketFiles {
     fn files_are_disjoint(&self) -> bool {
         self.files.len() <= 1 || (on_one_level(&self.files) && self.files.iter().all(|file| file.level > 0))
     }
+
+    /// Vectors of data files that are not there are passed over: the scan left them out, or they have left the bucket.
+    fn attach_deletion_files(&mut self, index_file: &Arc<IndexFileMeta>) {
+        let names: HashSet<&str> = self.files.iter().map(|file| file.file_name.as_str()).collect();
+        let ranges = index_file.dv_ranges.iter().flatten();
+        let ranges = ranges.filter(|range| names.contains(range.data_file_name.as_str()));
+        self.deletion_files.extend(ranges.map(|range| {
+            let deletion = DeletionFile {
+                index_file: Arc::clone(index_file),
+                range: range.clone(),
+            };
+            (range.data_file_name.clone(), deletion)
+        }));
+    }
+
+    /// The index files that hold its deletion vectors.
+    pub fn deletion_index_files(&self) -> Vec<Arc<IndexFileMeta>> {
+        index_files(self.deletion_files.values())
+    }
+}
+
+/// The index files that hold these vectors, each once.
+pub(super) fn index_files<'a>(deletions: impl IntoIterator<Item = &'a DeletionFile>) -> Vec<Arc<IndexFileMeta>> {
+    let mut files: Vec<Arc<IndexFileMeta>> = Vec::new();
+    for deletion in deletions {
+        if files.iter().all(|file| file.file_name != deletion.index_file.file_name) {
+            files.push(Arc::clone(&deletion.index_file));
+        }
+    }
+    files
 }
 
 /// Keeps the entries that pass.
@@ -269,16 +297,7 @@ fn attach_indexes(buckets: &mut [BucketFiles], indexes: Vec<IndexManifestEntry>)
         {
             match file.index_type.as_str() {
                 HASH_INDEX => bucket.hash_index = Some(file),
-                DELETION_VECTORS_INDEX => {
-                    let ranges = file.dv_ranges.iter().flatten();
-                    bucket.deletion_files.extend(ranges.map(|range| {
-                        let deletion = DeletionFile {
-                            index_file: Arc::clone(&file),
-                            range: range.clone(),
-                        };
-                        (range.data_file_name.clone(), deletion)
-                    }));
-                }
+                DELETION_VECTORS_INDEX => bucket.attach_deletion_files(&file),
                 _ => {}
             }
         }

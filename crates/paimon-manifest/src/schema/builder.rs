@@ -165,7 +165,7 @@ fn validate(schema: &TableSchema) -> Result<()> {
         ("partition key", &schema.partition_keys),
     ] {
         for field in keys.iter().filter_map(|key| schema.field(key)) {
-            if !is_flat(&field.data_type) {
+            if !field.data_type.kind.is_flat() {
                 return Err(ManifestError::invalid(format!(
                     "the {what} column {} has type {}, but only flat types can be keys",
                     field.name, field.data_type
@@ -182,18 +182,4 @@ fn validate(schema: &TableSchema) -> Result<()> {
     schema.bucket_key()?;
     schema.kv_schema()?;
     Ok(())
-}
-
-/// Whether values of the type can be keys.
-pub(super) fn is_flat(data_type: &DataType) -> bool {
-    !matches!(
-        data_type.kind,
-        TypeKind::Variant
-            | TypeKind::Blob
-            | TypeKind::Vector(..)
-            | TypeKind::Array(_)
-            | TypeKind::Map(..)
-            | TypeKind::Multiset(_)
-            | TypeKind::Row(_)
-    )
 }

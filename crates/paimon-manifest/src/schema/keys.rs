@@ -4,7 +4,6 @@ use paimon_format::kv::{KvSchema, SequenceOrder};
 use paimon_format::row::KeyComparator;
 use paimon_format::types::{DataField, DataType};
 
-use super::builder::is_flat;
 use super::table_schema::TableSchema;
 use crate::error::{ManifestError, Result};
 
@@ -56,7 +55,11 @@ impl TableSchema {
                 if !self.primary_keys.iter().any(|key| key == name) {
                     return wrong("is not part of the primary key");
                 }
-                if self.fields.get(position).is_none_or(|field| !is_flat(&field.data_type)) {
+                if self
+                    .fields
+                    .get(position)
+                    .is_none_or(|field| !field.data_type.kind.is_flat())
+                {
                     return wrong("has a nested type");
                 }
                 Ok(position)

@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use futures::TryStreamExt;
 use paimon_format::kv::SchemaSource;
 use paimon_format::storage::{Storage, StorageError};
 use paimon_format::types::DataField;
@@ -13,6 +12,7 @@ use paimon_format::{ErrorKind, FormatError};
 
 use super::table_schema::TableSchema;
 use crate::error::{ManifestError, Result};
+use crate::numbered::list_ids;
 
 const DIR: &str = "schema";
 const PREFIX: &str = "schema-";
@@ -37,17 +37,7 @@ impl SchemaStore {
 
     /// All versions, ascending; empty when there is no table. Cost: a listing.
     pub async fn list_ids(&self) -> Result<Vec<i64>> {
-        let mut ids: Vec<i64> = self
-            .storage
-            .list(DIR)
-            .try_filter_map(|file| async move {
-                let name = file.path.rsplit('/').next().unwrap_or_default();
-                Ok(name.strip_prefix(PREFIX).and_then(|id| id.parse::<i64>().ok()))
-            })
-            .try_collect()
-            .await?;
-        ids.sort_unstable();
-        Ok(ids)
+        list_ids(self.storage.as_ref(), DIR, PREFIX).await
     }
 
     /// The latest version; `None` when there is no table. Cost: a listing, and a read the first time.

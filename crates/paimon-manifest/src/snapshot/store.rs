@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures::TryStreamExt;
 use paimon_format::ErrorKind;
 use paimon_format::env::Env;
 use paimon_format::storage::Storage;
@@ -12,6 +11,7 @@ use paimon_format::storage::Storage;
 use super::hint::read_hint;
 use super::model::Snapshot;
 use crate::error::{ManifestError, Result};
+use crate::numbered::list_ids;
 
 const DIR: &str = "snapshot";
 const PREFIX: &str = "snapshot-";
@@ -96,17 +96,7 @@ impl SnapshotStore {
 
     /// All ids, ascending. Other files in the directory do not count. Cost: a listing.
     pub async fn list_ids(&self) -> Result<Vec<i64>> {
-        let mut ids: Vec<i64> = self
-            .storage
-            .list(DIR)
-            .try_filter_map(|file| async move {
-                let name = file.path.rsplit('/').next().unwrap_or_default();
-                Ok(name.strip_prefix(PREFIX).and_then(|id| id.parse::<i64>().ok()))
-            })
-            .try_collect()
-            .await?;
-        ids.sort_unstable();
-        Ok(ids)
+        list_ids(self.storage.as_ref(), DIR, PREFIX).await
     }
 
     /// A snapshot by its id. Errors: `NotFound` (it never was, or has expired), `Corrupt`.

@@ -9,7 +9,6 @@ use paimon_format::ErrorKind;
 use paimon_format::env::{Env, SystemClock, SystemIds, TokioRuntime};
 use paimon_format::storage::{LocalStorage, Storage};
 use paimon_manifest::commit::{AppendCheck, CommitBackend, FileStoreCommit, ManifestCommittable, PutIfAbsentCommit};
-use paimon_manifest::manifest::HASH_INDEX;
 use paimon_manifest::schema::{SchemaStore, TableSchema};
 use paimon_manifest::snapshot::{CommitKind, Snapshot, SnapshotStore};
 use paimon_manifest::testing::check_backend;
@@ -115,7 +114,7 @@ async fn rows_that_are_taken_away_make_an_overwrite() {
 async fn index_files_are_carried_until_they_are_replaced() {
     let mut table = table().await;
     let index = |name: &str| paimon_format::meta::IndexFileMeta {
-        index_type: HASH_INDEX.to_string(),
+        index_type: paimon_format::meta::HASH_INDEX.to_string(),
         file_name: name.to_string(),
         file_size: 4,
         row_count: 1,

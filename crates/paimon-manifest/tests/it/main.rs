@@ -8,6 +8,7 @@
 
 mod bad_input;
 mod commit;
+mod deletion_vectors;
 mod faulty;
 mod golden;
 mod merge;

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use paimon_format::meta::{DataFileMeta, DeletionVectorRange, IndexFileMeta, SimpleStats};
+use paimon_format::meta::{DELETION_VECTORS_INDEX, DataFileMeta, DeletionVectorRange, IndexFileMeta, SimpleStats};
 use paimon_format::predicate::{Predicate, Test};
 use paimon_format::row::BinaryRow;
 use paimon_format::types::{DataField, DataType, Datum, TypeKind};
-use paimon_manifest::manifest::DELETION_VECTORS_INDEX;
 use paimon_manifest::scan::{
     BucketEntry, DataSplit, LevelRange, ScanFilter, ScanKind, SplitFiles, SplitSettings, ValueFiltering, limit_splits,
     split_for_batch,

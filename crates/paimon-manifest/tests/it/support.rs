@@ -146,8 +146,6 @@ pub(crate) fn key(k: i32) -> BinaryRow {
 /// A data file of `min..=max` keys, one row each, of 100 bytes.
 pub(crate) fn file(name: &str, level: i32, min: i32, max: i32) -> Arc<DataFileMeta> {
     Arc::new(DataFileMeta {
-        file_name: name.to_string(),
-        file_size: 100,
         row_count: i64::from(max - min + 1),
         min_key: key(min),
         max_key: key(max),
@@ -156,24 +154,17 @@ pub(crate) fn file(name: &str, level: i32, min: i32, max: i32) -> Arc<DataFileMe
             max_values: key(max),
             null_counts: vec![Some(0)],
         },
-        value_stats: SimpleStats::default(),
-        min_sequence_number: 0,
         max_sequence_number: 10,
-        schema_id: 0,
         level,
-        extra_files: Vec::new(),
         creation_time_ms: Some(1_700_000_000_000),
         delete_row_count: Some(0),
-        embedded_index: None,
         file_source: Some(if level == 0 {
             FileSource::Append
         } else {
             FileSource::Compact
         }),
         value_stats_cols: Some(Vec::new()),
-        external_path: None,
-        first_row_id: None,
-        write_cols: None,
+        ..DataFileMeta::new(name, 100)
     })
 }
 

@@ -41,21 +41,15 @@ impl AggregatorFactory for ExtremeFactory {
     }
 
     fn create(&self, column: &AggregatedColumn<'_>) -> Result<Aggregation, MergeError> {
-        match column.field.data_type.kind {
-            TypeKind::Boolean
-            | TypeKind::Array(_)
-            | TypeKind::Map(..)
-            | TypeKind::Multiset(_)
-            | TypeKind::Row(_)
-            | TypeKind::Variant
-            | TypeKind::Blob
-            | TypeKind::Vector(..) => Err(column.wrong_type("numbers, text, binary, dates and times")),
-            _ => Ok(Aggregation::Compute(Box::new(Extreme {
-                wins: self.wins,
-                site: column.site()?,
-                kept: None,
-            }))),
+        let kind = &column.field.data_type.kind;
+        if !kind.is_flat() || *kind == TypeKind::Boolean {
+            return Err(column.wrong_type("numbers, text, binary, dates and times"));
         }
+        Ok(Aggregation::Compute(Box::new(Extreme {
+            wins: self.wins,
+            site: column.site()?,
+            kept: None,
+        })))
     }
 }
 

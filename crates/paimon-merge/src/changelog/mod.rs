@@ -1,46 +1,35 @@
 //! Merging that also says what changed.
+//!
+//! A compaction gives its blocks to a [`MergeStage`]. Which one depends on the table's changelog producer and on whether old rows are
+//! looked up:
+//!
+//! | Stage | Where | What it compares |
+//! |---|---|---|
+//! | [`ReducerMergeFunctionWrapper`] | no changelog | nothing |
+//! | [`LookupChangelogMergeFunctionWrapper`] | rows leave level 0, and older ones are looked up | the key's old row, merged or looked up, with the merged row |
+//! | [`FirstRowMergeFunctionWrapper`] | the same for first-row | whether the key is there |
+//! | [`FullChangelogMergeFunctionWrapper`] | full compactions | the row of the top level with the merged row |
+//!
+//! In tables whose compactions look old rows up, a row above level 0 is the whole state of its key: [`LookupMergeFunction`] makes an
+//! engine that merges accordingly, for their reads and for compactions that take no part of level 0.
 
+mod diff;
+mod equal;
+mod first_row;
+mod full;
 mod hits;
+mod lookup;
+mod lookup_function;
+mod plain;
+mod selection;
+mod settings;
+mod stage;
 
-use crate::MergeError;
-use crate::kernel::MergedRows;
-use crate::plan::{KeyGroups, RowRef};
-use paimon_format::types::RowKind;
-
+pub use first_row::FirstRowMergeFunctionWrapper;
+pub use full::FullChangelogMergeFunctionWrapper;
 pub use hits::{Hit, Hits, LookupNeed};
-
-/// Changes in key order, as positions: `batch < sources.len()` is a source of the block, `sources.len()` a row of
-/// [`MergedRows::made`], `sources.len() + 1` a row of [`Hits::rows`]. -U stands directly before its +U.
-#[derive(Debug, Default)]
-pub struct ChangelogRows {
-    /// The rows: key, sequence number and values are theirs.
-    pub rows: Vec<RowRef>,
-    /// The kind of each.
-    pub kinds: Vec<RowKind>,
-}
-
-/// What a stage makes of a block.
-#[derive(Debug, Default)]
-pub struct StageOutput {
-    /// The surviving rows. A row of batch `sources.len() + 1` is a looked-up one.
-    pub merged: MergedRows,
-    /// What changed; empty where no changelog is made.
-    pub changelog: ChangelogRows,
-}
-
-/// One block of keys after another: look-ups that are needed, the merge, and the difference.
-///
-/// Source: `org.apache.paimon.mergetree.compact.MergeFunctionWrapper`, by the block.
-pub trait MergeStage: Send {
-    /// Whether a key whose only version lies on this level needs neither merging nor changelog nor look-up.
-    fn passes(&self, level: i32) -> bool;
-
-    /// Groups whose old row must be looked up, ascending; empty for stages that never look up.
-    fn missing(&self, groups: &KeyGroups<'_>) -> Vec<u32>;
-
-    /// Merges every group of the block into `out`, which comes empty. `hits` has one entry for each group that
-    /// [`missing`](Self::missing) named.
-    ///
-    /// Errors leave `out` and the stage's state unspecified; nothing outside is changed.
-    fn merge(&mut self, groups: &KeyGroups<'_>, hits: &Hits, out: &mut StageOutput) -> Result<(), MergeError>;
-}
+pub use lookup::LookupChangelogMergeFunctionWrapper;
+pub use lookup_function::LookupMergeFunction;
+pub use plain::ReducerMergeFunctionWrapper;
+pub use settings::ChangelogSettings;
+pub use stage::{ChangelogRows, MergeStage, StageOutput};

@@ -41,6 +41,8 @@ pub struct Promises {
     /// compaction that merges a delete with a later row of its key must take all older runs along (or look the older row up), or the
     /// older row comes back.
     pub deletes_need_older: bool,
+    /// Kernels need all versions of a key in one call: [`PlanOptions::cut_keys`](crate::plan::PlanOptions::cut_keys) must be off.
+    pub whole_keys: bool,
 }
 
 impl Promises {

@@ -111,7 +111,8 @@ impl<L: KeyLane> Merge<L> {
             match self.group {
                 Some(group) if group.head == head && self.is_key_of(group.at, run) => {
                     let versions = self.block.rows.len() - group.start;
-                    if versions > 0 && (versions >= options.block_keys || self.block.bytes >= open_bytes) {
+                    let is_big = versions >= options.block_keys || self.block.bytes >= open_bytes;
+                    if options.cut_keys && versions > 0 && is_big {
                         return Ok(Filled::Open);
                     }
                     self.take_row(run);

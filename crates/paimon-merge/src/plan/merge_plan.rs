@@ -24,16 +24,20 @@ pub struct PlanOptions {
     /// A block ends at the first key after its batches have more bytes than this. A key whose versions lie in batches of four
     /// times as many is cut.
     pub block_bytes: usize,
+    /// Whether a key may be cut. Where it may not, a block has all versions of its keys, however many: in a merge of files, in each of
+    /// which a key occurs once, these are as many as there are files.
+    pub cut_keys: bool,
     /// Which single versions pass.
     pub passes: PassRule,
 }
 
 impl Default for PlanOptions {
-    /// Blocks of 8192 keys or 32 MiB; every single version passes.
+    /// Blocks of 8192 keys or 32 MiB; keys may be cut, every single version passes.
     fn default() -> Self {
         Self {
             block_keys: 8192,
             block_bytes: 32 << 20,
+            cut_keys: true,
             passes: Arc::new(|_| true),
         }
     }
@@ -44,6 +48,7 @@ impl fmt::Debug for PlanOptions {
         f.debug_struct("PlanOptions")
             .field("block_keys", &self.block_keys)
             .field("block_bytes", &self.block_bytes)
+            .field("cut_keys", &self.cut_keys)
             .finish_non_exhaustive()
     }
 }

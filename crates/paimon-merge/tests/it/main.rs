@@ -1,6 +1,7 @@
 //! Behaviour of plans, kernels and engines.
 #![expect(clippy::panic, clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
+mod changelog;
 mod engines;
 mod laws;
 mod models;

@@ -252,6 +252,19 @@ fn maps_with_times() {
     );
 }
 
+#[test]
+fn the_time_of_a_map_value_may_be_any_field() {
+    let value = nested(&[("ts", STRING), ("v", STRING)]);
+    let map = TypeKind::Map(Box::new(DataType::not_null(INT)), Box::new(value));
+    let entry = |time: &str, value: &str| Datum::Map(vec![(int(1), Datum::Row(vec![text(time), text(value)]))]);
+    let both = [entry("05", "a"), entry("04", "z")];
+    // The last field is the time unless the option names another one.
+    let last = table(map.clone(), "merge_map_with_keytime", &[]);
+    assert_eq!(added(&last, both.clone()), entry("04", "z"));
+    let named = table(map, "merge_map_with_keytime", &[("fields.v.ts-field", "ts")]);
+    assert_eq!(added(&named, both), entry("05", "a"));
+}
+
 fn rows(rows: &[&[Datum]]) -> Datum {
     Datum::Array(rows.iter().map(|row| Datum::Row(row.to_vec())).collect())
 }

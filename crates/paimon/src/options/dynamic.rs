@@ -1,6 +1,6 @@
 //! Options that one use of a table sets on top of those in its schema.
 
-use paimon_format::options::Options;
+use paimon_format::options::{Options, parse_bool};
 
 use crate::error::{Error, Result};
 
@@ -46,7 +46,19 @@ pub fn table_options(options: &Options) -> Options {
 /// Errors: `Invalid` naming an option that cannot differ from the schema's.
 pub(crate) fn with_dynamic_options(stored: &Options, dynamic: &Options) -> Result<Options> {
     let mut options = stored.clone();
+    let changes_vectors = |key, value| {
+        key == "deletion-vectors.enabled" && !set(stored, "deletion-vectors.modifiable") && {
+            let now = parse_bool(value).unwrap_or_default();
+            now != set(stored, key)
+        }
+    };
     for (key, value) in table_options(dynamic).iter() {
+        if changes_vectors(key, value) {
+            return Err(Error::invalid(format!(
+                "option '{key}' = '{value}': rows would be seen twice or again until a full compaction; where that is certain not to \
+                 be, 'deletion-vectors.modifiable' = 'true' in the table's schema allows it"
+            )));
+        }
         if IMMUTABLE.contains(&key) && stored.get(key) != Some(value) {
             return Err(Error::invalid(format!(
                 "option '{key}' = '{value}': it cannot be set for one use of a table, which was made with {}",
@@ -58,6 +70,11 @@ pub(crate) fn with_dynamic_options(stored: &Options, dynamic: &Options) -> Resul
         options.set(key, value);
     }
     Ok(options)
+}
+
+/// Whether a table's option is set. A value that is none is refused where the option is used.
+fn set(options: &Options, key: &str) -> bool {
+    options.bool(key).ok().flatten().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -79,5 +96,23 @@ mod tests {
             with_dynamic_options(&stored, &dynamic).unwrap_err().to_string(),
             "option 'bucket' = '3': it cannot be set for one use of a table, which was made with '2'"
         );
+    }
+
+    #[test]
+    fn vectors_are_switched_only_where_the_schema_allows_it() {
+        let on: Options = [("deletion-vectors.enabled", "true")].into_iter().collect();
+        let off: Options = [("deletion-vectors.enabled", "false")].into_iter().collect();
+        let error = with_dynamic_options(&on, &off).unwrap_err().to_string();
+        assert!(
+            error.starts_with("option 'deletion-vectors.enabled' = 'false': rows would be seen twice"),
+            "{error}"
+        );
+        assert!(with_dynamic_options(&Options::new(), &on).is_err());
+        assert_eq!(with_dynamic_options(&Options::new(), &off).unwrap(), off);
+        assert_eq!(with_dynamic_options(&on, &on).unwrap(), on);
+        let mut free = on.clone();
+        free.set("deletion-vectors.modifiable", "true");
+        let options = with_dynamic_options(&free, &off).unwrap();
+        assert_eq!(options.get("deletion-vectors.enabled"), Some("false"));
     }
 }

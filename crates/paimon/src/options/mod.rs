@@ -4,12 +4,14 @@
 //! here belongs to the facade or to crates that know no options.
 
 mod buckets;
+mod deletion_vectors;
 mod dynamic;
 mod lookup;
 mod travel;
 mod writing;
 
 pub use buckets::BucketMode;
+pub use deletion_vectors::DeletionVectorSettings;
 pub use dynamic::table_options;
 pub(crate) use dynamic::with_dynamic_options;
 pub(crate) use lookup::refuse_lookup_mode;

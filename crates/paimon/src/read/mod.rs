@@ -4,6 +4,7 @@ mod builder;
 mod plan;
 mod split;
 mod stream;
+mod visibility;
 
 pub use builder::ReadBuilder;
 pub use plan::{Plan, TableScan};

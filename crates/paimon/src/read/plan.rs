@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use paimon_manifest::scan::{DataSplit, FileStoreScan, ScanKind, SplitSettings, ValueFiltering, limit_splits};
+use paimon_manifest::scan::{DataSplit, FileStoreScan, ScanFilter, ScanKind, SplitSettings, limit_splits};
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::partition::Partition;
 use crate::read::ReadBuilder;
+use crate::read::visibility::BatchVisibility;
 
 /// Plans a batch read.
 ///
@@ -37,18 +38,15 @@ impl TableScan {
     pub async fn plan(&self) -> Result<Plan> {
         let ReadBuilder { table, filter, .. } = &self.read;
         table.check_readable()?;
+        let visibility = BatchVisibility::of(table)?;
         let mut scan = FileStoreScan::new(
             Arc::clone(table.storage()),
             table.context().env().clone(),
             Arc::clone(table.schema()),
-        )?;
+        )?
+        .with_filter(ScanFilter::all().with_levels(visibility.levels));
         if let Some(filter) = filter {
-            // Merging that makes new values can make one that passes out of values that do not.
-            let values = match table.merge_engine()?.promises().newest_wins {
-                true => ValueFiltering::WholeBucket,
-                false => ValueFiltering::Never,
-            };
-            scan = scan.with_predicate(filter, values)?;
+            scan = scan.with_predicate(filter, visibility.values)?;
         }
         let fields = table.partition_fields();
         let selection = self.read.selection.resolve(&fields, &table.default_partition_name())?;
@@ -67,15 +65,11 @@ impl TableScan {
             if bucket.bucket < 0 || !selection.contains(&partition, bucket.bucket) {
                 continue;
             }
-            if !bucket.deletion_files.is_empty() {
-                let paths = table.paths().bucket(&bucket.partition, bucket.bucket)?;
-                return Err(Error::unsupported(format!("{}: deletion vectors", paths.directory())));
-            }
             selected.push(bucket);
         }
         selected.sort_by(|a, b| (a.partition.as_bytes(), a.bucket).cmp(&(b.partition.as_bytes(), b.bucket)));
         plan.buckets = selected;
-        let settings = SplitSettings::from_options(table.options(), false)?;
+        let settings = SplitSettings::from_options(table.options(), visibility.never_merges)?;
         let mut splits = plan.splits(&settings, &table.schema().key_comparator()?)?;
         if let (Some(limit), None) = (self.read.limit, filter) {
             splits = limit_splits(splits, limit as u64);

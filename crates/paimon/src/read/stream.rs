@@ -1,5 +1,6 @@
 //! From splits to batches.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
@@ -7,6 +8,7 @@ use arrow_schema::SchemaRef;
 use futures::channel::mpsc;
 use futures::stream::BoxStream;
 use futures::{SinkExt, StreamExt, stream};
+use paimon_format::dv::DeletionVector;
 use paimon_format::predicate::Predicate;
 use paimon_format::types::arrow_schema;
 use paimon_manifest::scan::DataSplit;
@@ -100,7 +102,7 @@ impl SplitReader {
         let (mut sender, receiver) = mpsc::channel(0);
         let runtime = Arc::clone(&self.read.table.context().env().runtime);
         runtime.spawn(Box::pin(async move {
-            let mut rows = match self.rows(split) {
+            let mut rows = match self.rows(split).await {
                 Ok(rows) => rows,
                 Err(error) => stream::iter([Err(error)]).boxed(),
             };
@@ -116,7 +118,7 @@ impl SplitReader {
     }
 
     /// The rows of a split that the caller wants.
-    fn rows(self: &Arc<Self>, split: DataSplit) -> Result<RowStream> {
+    async fn rows(&self, split: DataSplit) -> Result<RowStream> {
         let name = self
             .read
             .table
@@ -124,7 +126,11 @@ impl SplitReader {
             .bucket(&split.partition, split.bucket)?
             .directory()
             .to_owned();
-        let mut read = self.stores.merge_read(&split.partition, split.bucket)?;
+        let deleted = self.deleted(&split).await.map_err(|error| error.in_bucket(&name))?;
+        let mut read = self
+            .stores
+            .merge_read(&split.partition, split.bucket)?
+            .with_deleted(deleted);
         read = read.with_projection(self.read.columns.to_vec());
         if let Some(predicate) = &self.read.filter {
             read = read.with_filter(Predicate::clone(predicate));
@@ -140,6 +146,17 @@ impl SplitReader {
             Ok(batch.columns.with_schema(Arc::clone(&schema))?)
         });
         Ok(rows.boxed())
+    }
+
+    /// The deletion vectors of a split's files.
+    async fn deleted(&self, split: &DataSplit) -> Result<HashMap<String, Arc<DeletionVector>>> {
+        let files: HashSet<&str> = split.files.iter().map(|file| file.file_name.as_str()).collect();
+        let index = self.stores.deletion_vectors(&split.partition, split.bucket)?;
+        let mut deleted = HashMap::new();
+        for index_file in split.deletion_index_files() {
+            deleted.extend(index.read(&index_file, |name| files.contains(name)).await?);
+        }
+        Ok(deleted)
     }
 }
 

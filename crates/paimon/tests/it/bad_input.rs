@@ -234,9 +234,8 @@ async fn features_of_later_tables_are_refused_for_reads() {
     let mut errors = Vec::new();
     for option in [
         "\"merge-engine\" : \"aggregation\", \"changelog-producer\" : \"lookup\"",
-        "\"merge-engine\" : \"first-row\"",
         "\"merge-engine\" : \"newest-of-all\"",
-        "\"deletion-vectors.enabled\" : \"true\"",
+        "\"deletion-vectors.enabled\" : \"true\", \"changelog-producer\" : \"full-compaction\"",
     ] {
         std::fs::write(
             &path,

@@ -59,6 +59,42 @@ async fn a_recovered_commit_whose_files_are_gone_is_refused() {
 }
 
 #[tokio::test]
+async fn options_decide_about_empty_commits_too() {
+    for (options, snapshots) in [
+        (&[("commit.force-create-snapshot", "true")][..], 1),
+        (&[("snapshot.ignore-empty-commit", "false")], 1),
+        (
+            &[
+                ("commit.force-create-snapshot", "true"),
+                ("snapshot.ignore-empty-commit", "true"),
+            ],
+            0,
+        ),
+    ] {
+        let place = Place::new();
+        let schema = options
+            .iter()
+            .fold(kv_schema(), |schema, (key, value)| schema.option(*key, *value));
+        let table = place.create(schema).await;
+        let commit = table.write_builder().new_commit().unwrap();
+        assert_eq!(
+            commit.commit(1, Vec::new()).await.unwrap().len(),
+            snapshots,
+            "{options:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn generated_users_begin_as_the_table_says() {
+    let place = Place::new();
+    let table = place.create(kv_schema().option("commit.user-prefix", "night")).await;
+    let builder = table.write_builder();
+    assert!(builder.user().starts_with("night_"), "{}", builder.user());
+    assert_eq!(builder.commit_user("day").user(), "day");
+}
+
+#[tokio::test]
 async fn an_empty_commit_makes_a_snapshot_only_when_asked_for() {
     let place = Place::new();
     let table = place.create(kv_schema()).await;

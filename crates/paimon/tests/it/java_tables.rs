@@ -5,7 +5,7 @@ use std::path::Path;
 use paimon::format::options::Options;
 use paimon::{Table, TimeTravel};
 
-use crate::support::{Place, commit_batch, kinds, rows, rows_of, shape};
+use crate::support::{Place, commit_batch, copy, kinds, rows, rows_of, shape};
 
 /// A copy of the table with its seven write-only snapshots; Java's own compaction after them is taken away.
 async fn write_only(place: &Place) -> Table {
@@ -19,19 +19,6 @@ async fn write_only(place: &Place) -> Table {
     Table::open(target.to_str().unwrap(), Options::new(), &place.context)
         .await
         .unwrap()
-}
-
-fn copy(source: &Path, target: &Path) {
-    std::fs::create_dir_all(target).unwrap();
-    for entry in std::fs::read_dir(source).unwrap() {
-        let entry = entry.unwrap();
-        let target = target.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy(&entry.path(), &target);
-        } else {
-            std::fs::copy(entry.path(), target).unwrap();
-        }
-    }
 }
 
 #[tokio::test]

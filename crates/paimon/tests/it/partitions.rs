@@ -80,6 +80,16 @@ async fn any_text_can_be_a_partition() {
 }
 
 #[tokio::test]
+async fn a_blank_partition_has_the_name_that_the_table_gives_it() {
+    let place = Place::new();
+    let table = place.create(schema().option("partition.default-name", "nowhere")).await;
+    write(&table, &[(" ", 1, "x"), ("a", 2, "y")]).await;
+    let folder = std::path::Path::new(table.location()).join("p=nowhere");
+    assert!(folder.is_dir());
+    assert_eq!(rows(&table).await, ["  1 x", "a 2 y"]);
+}
+
+#[tokio::test]
 async fn one_partition_or_bucket_is_compacted_alone() {
     let place = Place::new();
     let table = place.create(schema()).await;

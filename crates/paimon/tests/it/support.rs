@@ -1,5 +1,6 @@
 //! Small tables, and rows as text.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, Int8Array, Int32Array, RecordBatch, StringArray};
@@ -36,6 +37,20 @@ impl Place {
 
     pub(crate) async fn create(&self, schema: SchemaBuilder) -> Table {
         Table::create(&self.location("t"), schema, &self.context).await.unwrap()
+    }
+}
+
+/// Copies a folder.
+pub(crate) fn copy(source: &Path, target: &Path) {
+    std::fs::create_dir_all(target).unwrap();
+    for entry in std::fs::read_dir(source).unwrap() {
+        let entry = entry.unwrap();
+        let target = target.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).unwrap();
+        }
     }
 }
 

@@ -7,7 +7,7 @@
 
 use apache_avro::{Codec, DeflateSettings, ZstandardSettings};
 
-use super::decode::Cursor;
+use super::cursor::Cursor;
 
 pub(super) const MAGIC: &[u8] = b"Obj\x01";
 /// Bytes of a sync marker.

@@ -8,11 +8,13 @@ use arrow_schema::SchemaRef;
 use futures::{StreamExt, stream};
 
 use super::container::{Block, MARKER, read_block, read_header};
-use super::decode::{Cursor, RowDecoder};
+use super::cursor::Cursor;
+use super::decode::RowDecoder;
 use super::schema::AvroType;
 use crate::env::Env;
 use crate::error::FormatError;
 use crate::formats::adapt::absent;
+use crate::formats::fetch::fetch;
 use crate::formats::{FileRows, FileScan, RowsStream};
 use crate::kv::BatchLimit;
 use crate::storage::Storage;
@@ -24,7 +26,7 @@ const MIN_FETCH_BYTES: u64 = 64 << 10;
 /// The rows of a file, batch by batch, each made into something else on the CPU pool by `finish` (`None`: nothing of it is wanted).
 ///
 /// Nothing is read before the stream is polled. Bytes are fetched by a quarter of `window_bytes`, more only where one block is
-/// larger; Avro has no statistics, so key bounds do not save any.
+/// larger; Avro has no statistics, so a filter does not save any.
 ///
 /// Errors name the file: `NotFound`, `Unavailable`, `Corrupt` (also an unknown codec, and a column of another type).
 pub fn scan<T, F>(storage: Arc<dyn Storage>, env: Env, scan: FileScan, finish: F) -> RowsStream<T>
@@ -40,15 +42,10 @@ where
         scan,
         finish: Arc::new(finish),
     };
-    stream::unfold(Some(reader), |reader| async move {
-        let mut reader = reader?;
-        match reader.next().await {
-            Ok(Some(made)) => Some((Ok(made), Some(reader))),
-            Ok(None) => None,
-            Err(error) => Some((Err(error), None)),
-        }
-    })
-    .boxed()
+    let rows = stream::try_unfold(reader, |mut reader| async move {
+        Ok(reader.next().await?.map(|made| (made, reader)))
+    });
+    rows.boxed()
 }
 
 struct Reader<F> {
@@ -95,14 +92,7 @@ where
                 Made::NeedsData(bytes) => {
                     let window = (self.scan.window_bytes as u64 / 4).max(MIN_FETCH_BYTES).max(bytes);
                     let end = self.scan.file_size.min(self.fetched.saturating_add(window));
-                    let range = self.fetched..end;
-                    let read = self.storage.read(&self.scan.path, std::slice::from_ref(&range)).await?;
-                    let read = read.into_iter().next().unwrap_or_default();
-                    if read.len() as u64 != end - self.fetched {
-                        let message = format!("{} bytes where {} were asked for", read.len(), end - self.fetched);
-                        return Err(FormatError::corrupt(&self.scan.path, message));
-                    }
-                    decoder.push(&read);
+                    decoder.push(&fetch(self.storage.as_ref(), &self.scan.path, self.fetched..end).await?);
                     self.fetched = end;
                 }
             }

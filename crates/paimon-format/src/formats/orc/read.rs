@@ -2,7 +2,6 @@
 
 use std::io;
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::cast::AsArray;
@@ -17,17 +16,16 @@ use orc_rust::{ArrowReader, ArrowReaderBuilder, TimestampPrecision};
 use crate::env::Env;
 use crate::error::FormatError;
 use crate::formats::adapt::{absent, adapt_exact};
+use crate::formats::caught::caught;
+use crate::formats::fetch::{TAIL_BYTES, fetch, part};
 use crate::formats::{FileRows, FileScan, RowsStream};
 use crate::storage::Storage;
 use crate::types::{TypeKind, arrow_schema};
 
-/// How much is read to find the footer. A file that is not larger is read in this one call.
-const TAIL_BYTES: u64 = 64 << 10;
-
 /// The rows of a file, batch by batch, each made into something else on the CPU pool by `finish` (`None`: nothing of it is wanted).
 ///
 /// Nothing is read before the stream is polled. One stripe is held at a time, whole, whatever `window_bytes` says; batches are limited
-/// by rows only. Key bounds do not save any reading.
+/// by rows only. A filter does not save any reading.
 ///
 /// Errors name the file: `NotFound`, `Unavailable`, `Corrupt` (also the column).
 pub fn scan<T, F>(storage: Arc<dyn Storage>, env: Env, scan: FileScan, finish: F) -> RowsStream<T>
@@ -49,15 +47,10 @@ where
         current: None,
         next_row: 0,
     };
-    stream::unfold(Some(reader), |reader| async move {
-        let mut reader = reader?;
-        match reader.next().await {
-            Ok(Some(made)) => Some((Ok(made), Some(reader))),
-            Ok(None) => None,
-            Err(error) => Some((Err(error), None)),
-        }
-    })
-    .boxed()
+    let rows = stream::try_unfold(reader, |mut reader| async move {
+        Ok(reader.next().await?.map(|made| (made, reader)))
+    });
+    rows.boxed()
 }
 
 struct Reader<F> {
@@ -109,7 +102,7 @@ where
             };
             let (path, finish, first_row) = (self.scan.path.clone(), Arc::clone(&self.finish), self.next_row);
             let work = move || {
-                let made = caught(&path, || {
+                let made = caught("ORC", &path, || {
                     let Some(batches) = stripe.next(&path)? else {
                         return Ok(None);
                     };
@@ -175,7 +168,7 @@ where
                 continue;
             }
             let builder = self.builder(parts.clone()).await?;
-            let rows = caught(&self.scan.path, || {
+            let rows = caught("ORC", &self.scan.path, || {
                 let mask = ProjectionMask::named_roots(builder.file_metadata().root_data_type(), &names);
                 Ok(builder
                     .with_projection(mask)
@@ -203,7 +196,7 @@ where
     /// A reader of the file's metadata, with more of the file's end when the footer is long.
     async fn builder(&mut self, mut parts: Parts) -> Result<ArrowReaderBuilder<Parts>, FormatError> {
         loop {
-            let opened = caught(&self.scan.path, || {
+            let opened = caught("ORC", &self.scan.path, || {
                 ArrowReaderBuilder::try_new(parts.clone()).map_err(|error| FormatError::corrupt(&self.scan.path, error))
             });
             let missed = parts.missed.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -217,19 +210,6 @@ where
                 (Err(error), _) => return Err(error),
             }
         }
-    }
-}
-
-async fn fetch(storage: &dyn Storage, path: &str, range: Range<u64>) -> Result<Bytes, FormatError> {
-    let expected = range.end - range.start;
-    let read = storage.read(path, &[range]).await?.pop().unwrap_or_default();
-    if read.len() as u64 == expected {
-        Ok(read)
-    } else {
-        Err(FormatError::corrupt(
-            path,
-            format!("{} bytes where {expected} were asked for", read.len()),
-        ))
     }
 }
 
@@ -281,11 +261,7 @@ struct Parts {
 
 impl Parts {
     fn get(&self, range: &Range<u64>) -> Option<Bytes> {
-        self.held.iter().find_map(|(start, bytes)| {
-            let from = usize::try_from(range.start.checked_sub(*start)?).ok()?;
-            let to = usize::try_from(range.end.checked_sub(*start)?).ok()?;
-            (from <= to && to <= bytes.len()).then(|| bytes.slice(from..to))
-        })
+        self.held.iter().find_map(|(start, bytes)| part(bytes, *start, range))
     }
 
     fn has(&self, range: &Range<u64>) -> bool {
@@ -322,9 +298,4 @@ impl ChunkReader for Parts {
             io::Error::other("not fetched")
         })
     }
-}
-
-/// Runs work of the ORC library on bytes that may be damaged: a panic of its is an error about the file.
-fn caught<T>(path: &str, work: impl FnOnce() -> Result<T, FormatError>) -> Result<T, FormatError> {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(FormatError::corrupt(path, "the ORC decoder gave up")))
 }

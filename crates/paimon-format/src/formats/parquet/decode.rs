@@ -1,7 +1,6 @@
 //! From pages to columns.
 
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
@@ -15,6 +14,7 @@ use super::footer::footer_of;
 use super::pages::{PagedRowGroup, Pages};
 use crate::error::FormatError;
 use crate::formats::adapt::{absent, adapt};
+use crate::formats::caught::caught;
 use crate::types::{DataField, arrow_schema};
 
 /// A file whose footer is read, and what is wanted of it.
@@ -49,7 +49,7 @@ impl OpenFile {
         let leaves = (0..descriptor.num_columns()).filter(|&leaf| read.contains(&descriptor.get_column_root_idx(leaf)));
         let leaves = leaves.collect();
         let mask = ProjectionMask::roots(descriptor, read);
-        let levels = caught(path, || {
+        let levels = caught("Parquet", path, || {
             parquet_to_arrow_field_levels(descriptor, mask, None)
                 .map_err(|error| FormatError::corrupt(path, format!("Parquet schema: {error}")))
         })?;
@@ -74,7 +74,7 @@ impl OpenFile {
     /// Whether the file's column has the very type of the field, so that its statistics compare with the field's values.
     pub(super) fn holds(&self, field: &DataField) -> bool {
         let descriptor = self.metadata.file_metadata().schema_descr();
-        let read = caught(&self.path, || {
+        let read = caught("Parquet", &self.path, || {
             let mask = ProjectionMask::columns(descriptor, [field.name.as_str()]);
             parquet_to_arrow_schema_by_columns(descriptor, mask, None)
                 .map_err(|error| FormatError::corrupt(&self.path, error))
@@ -135,7 +135,9 @@ impl Decoder {
         batch_rows: u64,
     ) -> Result<RecordBatch, FormatError> {
         let path = Arc::clone(&self.file);
-        caught(&path.path, || self.read_unguarded(row_group, rows, batch_rows))
+        caught("Parquet", &path.path, || {
+            self.read_unguarded(row_group, rows, batch_rows)
+        })
     }
 
     fn read_unguarded(
@@ -231,18 +233,4 @@ pub fn decode(
     });
     let mut decoder = Decoder::new(open, pages);
     Ok(starts.map(move |(row_group, rows)| decoder.read(row_group, rows, batch_rows)))
-}
-
-/// Runs work of the Parquet library on bytes that may be damaged: a panic of its is an error about the file.
-pub(super) fn caught<T>(path: &str, work: impl FnOnce() -> Result<T, FormatError>) -> Result<T, FormatError> {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
-        let said = panic.downcast_ref::<String>().map(String::as_str);
-        let said = said
-            .or_else(|| panic.downcast_ref::<&str>().copied())
-            .unwrap_or("no message");
-        Err(FormatError::corrupt(
-            path,
-            format!("the Parquet decoder gave up: {said}"),
-        ))
-    })
 }

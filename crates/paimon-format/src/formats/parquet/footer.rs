@@ -7,12 +7,11 @@ use bytes::Bytes;
 use parquet::DecodeResult;
 use parquet::file::metadata::{ColumnChunkMetaData, PageIndexPolicy, ParquetMetaData, ParquetMetaDataPushDecoder};
 
-use super::decode::caught;
 use crate::error::FormatError;
+use crate::formats::caught::caught;
+use crate::formats::fetch::{TAIL_BYTES, fetch, part};
 use crate::storage::Storage;
 
-/// How much is read to find the footer. A file that is not larger is read in this one call.
-const TAIL_BYTES: u64 = 64 << 10;
 /// Length and magic.
 const FOOTER_BYTES: u64 = 8;
 /// Magic, an empty footer, length, magic.
@@ -41,9 +40,7 @@ impl Tail {
 
     /// The bytes of a range, if all of it is here.
     pub(super) fn get(&self, range: &Range<u64>) -> Option<Bytes> {
-        let start = usize::try_from(range.start.checked_sub(self.start)?).ok()?;
-        let end = usize::try_from(range.end.checked_sub(self.start)?).ok()?;
-        (start <= end && end <= self.bytes.len()).then(|| self.bytes.slice(start..end))
+        part(&self.bytes, self.start, range)
     }
 }
 
@@ -56,7 +53,7 @@ pub(super) async fn read_footer(storage: &dyn Storage, path: &str, file_size: u6
         ));
     }
     let range = file_size.saturating_sub(TAIL_BYTES)..file_size;
-    let bytes = match read_range(storage, path, range.clone()).await {
+    let bytes = match fetch(storage, path, range.clone()).await {
         Ok(bytes) => bytes,
         Err(error) => return Err(wrong_size(storage, path, file_size).await.unwrap_or(error)),
     };
@@ -66,7 +63,9 @@ pub(super) async fn read_footer(storage: &dyn Storage, path: &str, file_size: u6
     };
     let mut decoder = start(path, file_size, &tail)?;
     loop {
-        match caught(path, || decoder.try_decode().map_err(|error| damaged(path, error)))? {
+        match caught("Parquet", path, || {
+            decoder.try_decode().map_err(|error| damaged(path, error))
+        })? {
             DecodeResult::Data(metadata) => {
                 check(&metadata, path, file_size)?;
                 return Ok(Footer {
@@ -79,7 +78,7 @@ pub(super) async fn read_footer(storage: &dyn Storage, path: &str, file_size: u6
                     let bytes = match tail.get(&range) {
                         Some(bytes) => bytes,
                         None if range.start <= range.end && range.end <= file_size => {
-                            read_range(storage, path, range.clone()).await?
+                            fetch(storage, path, range.clone()).await?
                         }
                         None => return Err(damaged(path, format!("it points to bytes {range:?} of {file_size}"))),
                     };
@@ -102,7 +101,9 @@ pub(super) fn footer_of(path: &str, file: &Bytes) -> Result<Footer, FormatError>
     }
     let tail = Tail::whole(file.clone());
     let mut decoder = start(path, file_size, &tail)?;
-    match caught(path, || decoder.try_decode().map_err(|error| damaged(path, error)))? {
+    match caught("Parquet", path, || {
+        decoder.try_decode().map_err(|error| damaged(path, error))
+    })? {
         DecodeResult::Data(metadata) => {
             check(&metadata, path, file_size)?;
             Ok(Footer {
@@ -142,19 +143,6 @@ fn start(path: &str, file_size: u64, tail: &Tail) -> Result<ParquetMetaDataPushD
         .push_range(range, tail.bytes.clone())
         .map_err(|error| damaged(path, error))?;
     Ok(decoder)
-}
-
-async fn read_range(storage: &dyn Storage, path: &str, range: Range<u64>) -> Result<Bytes, FormatError> {
-    let expected = range.end - range.start;
-    let bytes = storage.read(path, &[range]).await?.pop().unwrap_or_default();
-    if bytes.len() as u64 == expected {
-        Ok(bytes)
-    } else {
-        Err(FormatError::corrupt(
-            path,
-            format!("{} bytes where {expected} were asked for", bytes.len()),
-        ))
-    }
 }
 
 /// Why the end of a file could not be read, if it is that the file has another size than its metadata says.

@@ -9,6 +9,7 @@
 //! For benchmarks: a loop over [`decode`] (no storage, key encoding, schema evolution) and [`ParquetEncoder`] fed with the same
 //! batches that a compaction writes are together the lower bound of that compaction.
 
+mod bounds;
 mod column_stats;
 mod decode;
 mod footer;

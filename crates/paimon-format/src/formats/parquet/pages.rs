@@ -1,7 +1,6 @@
 //! The pages that were fetched, as the page decoder sees them.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::{Buf, Bytes};
@@ -133,10 +132,3 @@ impl Iterator for OneChunk {
 }
 
 impl PageIterator for OneChunk {}
-
-/// A part of `bytes`, which is at `start` of the file.
-pub(super) fn part(bytes: &Bytes, start: u64, range: &Range<u64>) -> Option<Bytes> {
-    let from = usize::try_from(range.start.checked_sub(start)?).ok()?;
-    let to = usize::try_from(range.end.checked_sub(start)?).ok()?;
-    (from <= to && to <= bytes.len()).then(|| bytes.slice(from..to))
-}

@@ -1,163 +1,212 @@
-//! Which rows can be wanted, by the statistics of the first key column.
+//! Which rows can be wanted, by the statistics of row groups and pages.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
-use parquet::data_type::ByteArray;
 use parquet::file::page_index::column_index::ColumnIndexMetaData;
 use parquet::file::statistics::Statistics;
 
+use super::bounds::{chunk_bounds, page_bounds};
 use super::decode::OpenFile;
-use crate::formats::KeyBounds;
+use crate::predicate::{ColumnStatistics, Predicate};
 use crate::types::{DataField, Datum, TypeKind};
 
-/// The row groups that can have wanted rows, each with a range of rows that covers them.
+/// The rows that may pass the filter: ranges of rows of row groups, in file order. Ranges that are less than `gap` rows apart are one.
 pub(super) fn wanted_rows(
     file: &OpenFile,
     fields: &[DataField],
-    bounds: Option<&KeyBounds>,
+    filter: Option<&Predicate>,
+    gap: u64,
 ) -> Vec<(usize, Range<u64>)> {
-    let bounds = bounds.and_then(|bounds| LeafBounds::new(file, fields, bounds));
-    let groups = (0..file.metadata.num_row_groups()).filter_map(|i| {
-        let (_, rows) = file.row_group(i)?;
-        let wanted = match &bounds {
-            Some(bounds) => bounds.wanted(file, i, rows),
-            None => 0..rows,
+    // `NOT` stands before single columns only.
+    let filter = filter.map(|filter| Predicate::And(filter.conjuncts()));
+    let pruner = filter.as_ref().map(|filter| Pruner::new(file, fields, filter));
+    let groups = (0..file.metadata.num_row_groups()).filter_map(|i| Some((i, file.row_group(i)?.1)));
+    let wanted = groups.flat_map(|(i, rows)| {
+        let ranges = match &pruner {
+            Some(pruner) => pruner.wanted(i, rows, gap),
+            None => vec![0..rows],
         };
-        (wanted.start < wanted.end).then_some((i, wanted))
+        ranges.into_iter().map(move |range| (i, range))
     });
-    groups.collect()
+    wanted.filter(|(_, rows)| rows.start < rows.end).collect()
 }
 
-/// Bounds in the physical form of a leaf column.
-struct LeafBounds {
-    leaf: usize,
-    min: Option<Physical>,
-    max: Option<Physical>,
+/// A filter, and where the statistics of its columns are.
+struct Pruner<'a> {
+    file: &'a OpenFile,
+    filter: &'a Predicate,
+    leaves: BTreeMap<&'a str, Leaf<'a>>,
 }
 
-/// A value as statistics hold it.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Physical {
-    Int(i64),
-    Bytes(Vec<u8>),
+/// A flat column whose statistics are about values of its field's type.
+struct Leaf<'a> {
+    column: usize,
+    kind: &'a TypeKind,
 }
 
-impl LeafBounds {
-    /// `None` when the column is of a type whose statistics are not looked at.
-    fn new(file: &OpenFile, fields: &[DataField], bounds: &KeyBounds) -> Option<Self> {
-        let field = fields.get(bounds.column)?;
-        if !file.holds(field) {
+impl<'a> Pruner<'a> {
+    fn new(file: &'a OpenFile, fields: &'a [DataField], filter: &'a Predicate) -> Self {
+        let descriptor = file.metadata.file_metadata().schema_descr();
+        let leaves = filter.columns().into_iter().filter_map(|name| {
+            let field = fields.iter().find(|field| field.name == name)?;
+            let column = (0..descriptor.num_columns()).find(|&leaf| {
+                let root = descriptor.get_column_root(leaf);
+                root.is_primitive() && root.name() == name
+            })?;
+            let kind = &field.data_type.kind;
+            file.holds(field).then_some((name, Leaf { column, kind }))
+        });
+        Self {
+            file,
+            filter,
+            leaves: leaves.collect(),
+        }
+    }
+
+    /// The rows of a row group that may pass.
+    fn wanted(&self, row_group: usize, rows: u64, gap: u64) -> Vec<Range<u64>> {
+        let leaves = self.leaves.iter();
+        let known: BTreeMap<&str, ColumnStatistics> = leaves
+            .filter_map(|(name, leaf)| Some((*name, self.of_chunk(row_group, leaf)?)))
+            .collect();
+        if !self.filter.may_match(rows, &|name| known.get(name)) {
+            return Vec::new();
+        }
+        joined(self.of_pages(row_group, rows, self.filter), gap)
+    }
+
+    /// The rows of a row group whose pages do not refute a part of the filter.
+    fn of_pages(&self, row_group: usize, rows: u64, part: &Predicate) -> Vec<Range<u64>> {
+        let parts = |all: &[Predicate]| {
+            all.iter()
+                .map(|part| self.of_pages(row_group, rows, part))
+                .collect::<Vec<_>>()
+        };
+        match part {
+            Predicate::And(all) => parts(all)
+                .iter()
+                .fold(vec![0..rows], |wanted, part| intersection(&wanted, part)),
+            Predicate::Or(all) => union(parts(all).concat()),
+            Predicate::Not(_) | Predicate::Column { .. } => {
+                let leaf = part.columns().first().and_then(|name| self.leaves.get(name));
+                let pages = leaf.and_then(|leaf| self.pages(row_group, rows, leaf, part));
+                pages.unwrap_or_else(|| vec![0..rows])
+            }
+        }
+    }
+
+    fn of_chunk(&self, row_group: usize, leaf: &Leaf<'_>) -> Option<ColumnStatistics> {
+        let group = self.file.metadata.row_groups().get(row_group)?;
+        let chunk = group.columns().get(leaf.column)?.statistics()?;
+        let bounds = match is_ordered(chunk) {
+            true => chunk_bounds(leaf.kind, chunk),
+            false => None,
+        };
+        Some(statistics(bounds, chunk.null_count_opt()))
+    }
+
+    /// The rows of the pages of a column that may pass a filter about it; `None`: its pages are not known.
+    fn pages(&self, row_group: usize, rows: u64, leaf: &Leaf<'_>, part: &Predicate) -> Option<Vec<Range<u64>>> {
+        let metadata = &self.file.metadata;
+        let index = metadata.column_index()?.get(row_group)?.get(leaf.column)?;
+        let locations = metadata
+            .offset_index()?
+            .get(row_group)?
+            .get(leaf.column)?
+            .page_locations();
+        // A column without an index (its type has no order, or a page has no bounds) has no pages to ask for either.
+        if matches!(index, ColumnIndexMetaData::NONE) || index.num_pages() != locations.len() as u64 {
             return None;
         }
-        let descriptor = file.metadata.file_metadata().schema_descr();
-        let leaf = (0..descriptor.num_columns()).find(|&leaf| {
-            descriptor.get_column_root(leaf).name() == field.name && descriptor.get_column_root(leaf).is_primitive()
-        })?;
-        let physical = |value: &Option<Datum>| value.as_ref().and_then(|value| physical(value, &field.data_type.kind));
-        Some(Self {
-            leaf,
-            min: physical(&bounds.min),
-            max: physical(&bounds.max),
-        })
-    }
-
-    /// Whether values between `low` and `high` can be wanted.
-    fn overlaps(&self, low: Option<&Physical>, high: Option<&Physical>) -> bool {
-        let below = matches!((high, &self.min), (Some(high), Some(min)) if high < min);
-        let above = matches!((low, &self.max), (Some(low), Some(max)) if low > max);
-        !below && !above
-    }
-
-    fn wanted(&self, file: &OpenFile, row_group: usize, rows: u64) -> Range<u64> {
-        let column = file
-            .metadata
-            .row_groups()
-            .get(row_group)
-            .and_then(|group| group.columns().get(self.leaf));
-        let (low, high) = column
-            .and_then(|column| column.statistics())
-            .map_or((None, None), chunk_bounds);
-        if !self.overlaps(low.as_ref(), high.as_ref()) {
-            return 0..0;
-        }
-        let page_index = file
-            .metadata
-            .column_index()
-            .and_then(|index| index.get(row_group)?.get(self.leaf));
-        let offsets = file
-            .metadata
-            .offset_index()
-            .and_then(|index| index.get(row_group)?.get(self.leaf));
-        let (Some(page_index), Some(offsets)) = (page_index, offsets) else {
-            return 0..rows;
-        };
-        let locations = offsets.page_locations();
-        // A column without an index (its type has no order, or a page has no bounds) has no pages to ask for either.
-        let without = matches!(page_index, ColumnIndexMetaData::NONE);
-        if without || page_index.num_pages() != locations.len() as u64 {
-            return 0..rows;
-        }
-        let wanted = |page: &usize| {
-            let (low, high) = page_bounds(page_index, *page);
-            self.overlaps(low.as_ref(), high.as_ref())
-        };
         let first_row = |page: usize| {
-            locations
-                .get(page)
-                .map_or(rows, |location| location.first_row_index as u64)
+            let location = locations.get(page);
+            location.map_or(Some(rows), |location| u64::try_from(location.first_row_index).ok())
         };
-        let first = (0..locations.len()).find(wanted);
-        let last = (0..locations.len()).rev().find(wanted);
-        match (first, last) {
-            (Some(first), Some(last)) => first_row(first)..first_row(last + 1),
-            _ => 0..0,
+        let mut wanted = Vec::new();
+        for page in 0..locations.len() {
+            let range = first_row(page)?..first_row(page + 1)?;
+            let nulls = index.null_count(page).and_then(|count| u64::try_from(count).ok());
+            let known = statistics(page_bounds(leaf.kind, index, page), nulls);
+            if part.may_match(range.end.saturating_sub(range.start), &|_| Some(&known)) {
+                wanted.push(range);
+            }
+        }
+        Some(wanted)
+    }
+}
+
+/// Old files have bounds by an order that was wrong for texts and decimals.
+fn is_ordered(chunk: &Statistics) -> bool {
+    !chunk.is_min_max_deprecated()
+}
+
+fn statistics(bounds: Option<(Datum, Datum)>, null_count: Option<u64>) -> ColumnStatistics {
+    let (min, max) = bounds.unzip();
+    ColumnStatistics {
+        min: min.map(lowest_zero),
+        max,
+        null_count,
+    }
+}
+
+/// A smallest value of 0.0 may stand for -0.0 too, which Java puts below it.
+fn lowest_zero(min: Datum) -> Datum {
+    match min {
+        Datum::Float32(0.0) => Datum::Float32(-0.0),
+        Datum::Float64(0.0) => Datum::Float64(-0.0),
+        min => min,
+    }
+}
+
+/// The rows that are in both; ranges ascend.
+fn intersection(a: &[Range<u64>], b: &[Range<u64>]) -> Vec<Range<u64>> {
+    let mut both = Vec::new();
+    let (mut a, mut b) = (a.iter().peekable(), b.iter().peekable());
+    while let (Some(one), Some(other)) = (a.peek(), b.peek()) {
+        let range = one.start.max(other.start)..one.end.min(other.end);
+        if one.end <= other.end {
+            a.next();
+        } else {
+            b.next();
+        }
+        if range.start < range.end {
+            both.push(range);
         }
     }
+    both
 }
 
-/// A bound as the statistics of its type hold it.
-fn physical(value: &Datum, kind: &TypeKind) -> Option<Physical> {
-    match value {
-        Datum::Int8(value) => Some(Physical::Int(i64::from(*value))),
-        Datum::Int16(value) => Some(Physical::Int(i64::from(*value))),
-        Datum::Int32(value) | Datum::Date(value) | Datum::Time(value) => Some(Physical::Int(i64::from(*value))),
-        Datum::Int64(value) => Some(Physical::Int(*value)),
-        Datum::String(value) => Some(Physical::Bytes(value.clone().into_bytes())),
-        Datum::Bytes(value) => Some(Physical::Bytes(value.clone())),
-        Datum::Timestamp { millis, nanos } => match kind {
-            TypeKind::Timestamp(0..=3) | TypeKind::LocalZonedTimestamp(0..=3) => Some(Physical::Int(*millis)),
-            TypeKind::Timestamp(4..=6) | TypeKind::LocalZonedTimestamp(4..=6) => Some(Physical::Int(
-                millis.checked_mul(1000)?.checked_add(i64::from(*nanos / 1000))?,
-            )),
-            _ => None,
-        },
-        _ => None,
-    }
+/// The rows that are in one of these ranges.
+fn union(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
+    ranges.sort_unstable_by_key(|range| range.start);
+    joined(ranges, 0)
 }
 
-fn chunk_bounds(statistics: &Statistics) -> (Option<Physical>, Option<Physical>) {
-    if statistics.is_min_max_deprecated() {
-        return (None, None);
+/// Ascending ranges, those made one that overlap, touch, or are less than `gap` apart.
+fn joined(ranges: Vec<Range<u64>>, gap: u64) -> Vec<Range<u64>> {
+    let mut joined: Vec<Range<u64>> = Vec::new();
+    for range in ranges {
+        match joined.last_mut() {
+            Some(last) if range.start <= last.end || range.start - last.end < gap => last.end = last.end.max(range.end),
+            _ => joined.push(range),
+        }
     }
-    let int = |value: Option<&i32>| value.map(|value| Physical::Int(i64::from(*value)));
-    let long = |value: Option<&i64>| value.map(|value| Physical::Int(*value));
-    let bytes = |value: Option<&ByteArray>| value.map(|value| Physical::Bytes(value.data().to_vec()));
-    match statistics {
-        Statistics::Int32(values) => (int(values.min_opt()), int(values.max_opt())),
-        Statistics::Int64(values) => (long(values.min_opt()), long(values.max_opt())),
-        Statistics::ByteArray(values) => (bytes(values.min_opt()), bytes(values.max_opt())),
-        _ => (None, None),
-    }
+    joined
 }
 
-fn page_bounds(index: &ColumnIndexMetaData, page: usize) -> (Option<Physical>, Option<Physical>) {
-    let int = |value: Option<&i32>| value.map(|value| Physical::Int(i64::from(*value)));
-    let long = |value: Option<&i64>| value.map(|value| Physical::Int(*value));
-    let bytes = |value: Option<&[u8]>| value.map(|value| Physical::Bytes(value.to_vec()));
-    match index {
-        ColumnIndexMetaData::INT32(index) => (int(index.min_value(page)), int(index.max_value(page))),
-        ColumnIndexMetaData::INT64(index) => (long(index.min_value(page)), long(index.max_value(page))),
-        ColumnIndexMetaData::BYTE_ARRAY(index) => (bytes(index.min_value(page)), bytes(index.max_value(page))),
-        _ => (None, None),
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_meet_and_join() {
+        let a = [0..10, 20..30, 40..50];
+        assert_eq!(intersection(&a, &[5..25, 28..29, 50..60]), [5..10, 20..25, 28..29]);
+        assert_eq!(intersection(&a, &[]), []);
+        assert_eq!(joined(a.to_vec(), 10), [0..10, 20..30, 40..50]);
+        assert_eq!(joined(a.to_vec(), 11), [0..50]);
+        assert_eq!(joined(vec![0..5, 5..9], 0), [0..9]);
+        assert_eq!(union(vec![30..40, 0..10, 5..7, 10..12]), [0..12, 30..40]);
     }
 }

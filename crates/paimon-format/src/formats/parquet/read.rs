@@ -11,11 +11,12 @@ use futures::stream;
 
 use super::decode::{Decoder, OpenFile};
 use super::footer::{Tail, read_footer};
-use super::pages::{Pages, part};
+use super::pages::Pages;
 use super::prune::wanted_rows;
 use super::window::{PageBytes, Planner, Window};
 use crate::env::Env;
 use crate::error::FormatError;
+use crate::formats::fetch::part;
 use crate::formats::{FileRows, FileScan, RowsStream};
 use crate::storage::Storage;
 
@@ -34,15 +35,12 @@ where
     let finish = Arc::new(finish);
     let rows = async move {
         match Reader::open(storage, env, scan, finish).await {
-            Ok(reader) => stream::unfold(Some(reader), |reader| async move {
-                let mut reader = reader?;
-                match reader.next().await {
-                    Ok(Some(made)) => Some((Ok(made), Some(reader))),
-                    Ok(None) => None,
-                    Err(error) => Some((Err(error), None)),
-                }
-            })
-            .boxed(),
+            Ok(reader) => {
+                let rows = stream::try_unfold(reader, |mut reader| async move {
+                    Ok(reader.next().await?.map(|made| (made, reader)))
+                });
+                rows.boxed()
+            }
             Err(error) => stream::iter([Err(error)]).boxed(),
         }
     };
@@ -86,7 +84,7 @@ where
         let footer = read_footer(storage.as_ref(), &scan.path, scan.file_size).await?;
         let file = Arc::new(OpenFile::new(&scan.path, footer.metadata, &scan.fields)?);
         let pages = Arc::new(Pages::new(scan.file_size));
-        let row_groups = wanted_rows(&file, &scan.fields, scan.bounds.as_ref());
+        let row_groups = wanted_rows(&file, &scan.fields, scan.filter.as_ref(), scan.batch.rows as u64);
         Ok(Self {
             planner: Planner::new(Arc::clone(&file), row_groups, scan.batch, scan.window_bytes),
             decoder: Some(Decoder::new(Arc::clone(&file), Arc::clone(&pages))),

@@ -1,5 +1,6 @@
 use super::*;
 use crate::types::DataType;
+use crate::types::TypeKind;
 
 fn fields() -> Vec<DataField> {
     let kinds = [

@@ -9,8 +9,20 @@ pub(super) const SECTION: Section = Section {
         KnownOption::new("commit.max-retries", Int, Some("10"), Honoured, ""),
         KnownOption::new("commit.min-retry-wait", Duration, Some("10 ms"), Honoured, ""),
         KnownOption::new("commit.max-retry-wait", Duration, Some("10 s"), Honoured, ""),
-        KnownOption::new("commit.force-create-snapshot", Bool, Some("false"), Honoured, ""),
-        KnownOption::new("snapshot.ignore-empty-commit", Bool, None, Honoured, ""),
+        KnownOption::new(
+            "commit.force-create-snapshot",
+            Bool,
+            Some("false"),
+            Honoured,
+            "a commit without files makes a snapshot",
+        ),
+        KnownOption::new(
+            "snapshot.ignore-empty-commit",
+            Bool,
+            None,
+            Honoured,
+            "default: true unless `commit.force-create-snapshot`",
+        ),
         KnownOption::new("commit.user-prefix", String, None, Honoured, ""),
         KnownOption::new(
             "commit.discard-duplicate-files",

@@ -3,6 +3,7 @@
 use std::str::FromStr;
 
 use crate::error::FormatError;
+use crate::tokens::{Lexer, Token, Tokens};
 use crate::types::arrow_map::MAX_DEPTH;
 use crate::types::{DataField, DataType, MAX_LENGTH, TypeKind};
 
@@ -26,81 +27,30 @@ pub(super) fn parse_atomic(text: &str) -> Result<DataType, FormatError> {
 
 fn parse(text: &str, rows: bool) -> Result<DataType, FormatError> {
     let mut parser = Parser {
-        text,
-        tokens: tokenize(text)?,
-        next: 0,
+        tokens: Tokens::new("type", text, token)?,
         rows,
         next_id: 0,
     };
     let data_type = parser.data_type(0)?;
-    match parser.peek() {
-        None => Ok(data_type),
-        Some(_) => Err(parser.expected("the end")),
-    }
+    parser.tokens.demand_end("the end")?;
+    Ok(data_type)
 }
 
-#[derive(Debug, PartialEq)]
-enum Token {
-    /// An unquoted word, its case as written.
-    Word(String),
-    /// `…` in backticks.
-    Name(String),
-    /// '…' in single quotes.
-    Text(String),
-    /// Digits.
-    Number(String),
-    /// One of `<>(),.`.
-    Symbol(char),
-}
+const SIGNS: [(&str, &str); 6] = [("<", "<"), (">", ">"), ("(", "("), (")", ")"), (",", ","), (".", ".")];
 
-fn tokenize(text: &str) -> Result<Vec<(usize, Token)>, FormatError> {
-    let is_symbol = |c: char| matches!(c, '<' | '>' | '(' | ')' | ',' | '.');
-    let mut tokens = Vec::new();
-    let mut chars = text.chars().enumerate().peekable();
-    while let Some((position, c)) = chars.next() {
-        let token = match c {
-            c if c.is_whitespace() => continue,
-            c if is_symbol(c) => Token::Symbol(c),
-            '\'' | '`' => {
-                let mut content = String::new();
-                loop {
-                    match chars.next() {
-                        Some((_, next)) if next == c => match chars.next_if(|(_, after)| *after == c) {
-                            Some(_) => content.push(c),
-                            None => break,
-                        },
-                        Some((_, next)) => content.push(next),
-                        None => return Err(invalid(text, position, &format!("no closing {c}"))),
-                    }
-                }
-                if c == '`' {
-                    Token::Name(content)
-                } else {
-                    Token::Text(content)
-                }
-            }
-            c => {
-                let digits = c.is_ascii_digit();
-                let goes_on = |c: char| match digits {
-                    true => c.is_ascii_digit(),
-                    false => !c.is_whitespace() && !is_symbol(c),
-                };
-                let mut word = String::from(c);
-                while let Some((_, next)) = chars.next_if(|(_, next)| goes_on(*next)) {
-                    word.push(next);
-                }
-                if digits { Token::Number(word) } else { Token::Word(word) }
-            }
-        };
-        tokens.push((position, token));
-    }
-    Ok(tokens)
+fn token(lexer: &mut Lexer<'_>) -> Result<Token, FormatError> {
+    let is_sign = |c: char| matches!(c, '<' | '>' | '(' | ')' | ',' | '.');
+    Ok(match lexer.peek(0).unwrap_or_default() {
+        c if is_sign(c) => lexer.sign(&SIGNS)?,
+        '\'' => Token::Text(lexer.quoted()?),
+        '`' => Token::Name(lexer.quoted()?),
+        c if c.is_ascii_digit() => Token::Number(lexer.take_while(|_, c| c.is_ascii_digit())),
+        _ => Token::Word(lexer.take_while(|_, c| !c.is_whitespace() && !is_sign(c))),
+    })
 }
 
 struct Parser<'a> {
-    text: &'a str,
-    tokens: Vec<(usize, Token)>,
-    next: usize,
+    tokens: Tokens<'a>,
     rows: bool,
     next_id: i32,
 }
@@ -109,13 +59,13 @@ impl Parser<'_> {
     /// A type, its nullability, and `ARRAY` or `MULTISET` after it.
     fn data_type(&mut self, depth: usize) -> Result<DataType, FormatError> {
         if depth > MAX_DEPTH {
-            return Err(invalid(self.text, self.position(), "types nested too deep"));
+            return Err(self.tokens.error("types nested too deep"));
         }
         let kind = self.kind(depth)?;
         let data_type = self.with_nullability(kind)?;
-        let kind = if self.accept("ARRAY") {
+        let kind = if self.tokens.accept("ARRAY") {
             TypeKind::Array(Box::new(data_type))
-        } else if self.accept("MULTISET") {
+        } else if self.tokens.accept("MULTISET") {
             TypeKind::Multiset(Box::new(data_type))
         } else {
             return Ok(data_type);
@@ -124,23 +74,23 @@ impl Parser<'_> {
     }
 
     fn with_nullability(&mut self, kind: TypeKind) -> Result<DataType, FormatError> {
-        let nullable = if self.accept("NOT") {
-            self.demand("NULL")?;
+        let nullable = if self.tokens.accept("NOT") {
+            self.tokens.demand("NULL")?;
             false
         } else {
-            self.accept("NULL");
+            self.tokens.accept("NULL");
             true
         };
         Ok(DataType { kind, nullable })
     }
 
     fn kind(&mut self, depth: usize) -> Result<TypeKind, FormatError> {
-        let start = self.position();
-        let Some(Token::Word(word)) = self.peek() else {
-            return Err(self.expected("a type"));
+        let start = self.tokens.position();
+        let Some(Token::Word(word)) = self.tokens.peek() else {
+            return Err(self.tokens.expected("a type"));
         };
         let word = word.to_uppercase();
-        self.next += 1;
+        self.tokens.skip();
         Ok(match word.as_str() {
             "BOOLEAN" => TypeKind::Boolean,
             "TINYINT" => TypeKind::TinyInt,
@@ -149,7 +99,7 @@ impl Parser<'_> {
             "BIGINT" => TypeKind::BigInt,
             "FLOAT" => TypeKind::Float,
             "DOUBLE" => {
-                self.accept("PRECISION");
+                self.tokens.accept("PRECISION");
                 TypeKind::Double
             }
             "CHAR" => TypeKind::Char(self.length()?),
@@ -162,9 +112,9 @@ impl Parser<'_> {
             "DATE" => TypeKind::Date,
             "TIME" => {
                 let precision = self.precision(0)?;
-                if self.accept("WITHOUT") {
-                    self.demand("TIME")?;
-                    self.demand("ZONE")?;
+                if self.tokens.accept("WITHOUT") {
+                    self.tokens.demand("TIME")?;
+                    self.tokens.demand("ZONE")?;
                 }
                 TypeKind::Time(precision)
             }
@@ -173,17 +123,17 @@ impl Parser<'_> {
             "VARIANT" => TypeKind::Variant,
             "BLOB" => TypeKind::Blob,
             "VECTOR" => {
-                self.symbol('<')?;
+                self.tokens.demand_sign("<")?;
                 let element = self.data_type(depth + 1)?;
-                self.symbol(',')?;
+                self.tokens.demand_sign(",")?;
                 let length = self.number(1, MAX_LENGTH)?;
-                self.symbol('>')?;
+                self.tokens.demand_sign(">")?;
                 TypeKind::Vector(Box::new(element), length)
             }
             "ARRAY" | "MULTISET" => {
-                self.symbol('<')?;
+                self.tokens.demand_sign("<")?;
                 let element = Box::new(self.data_type(depth + 1)?);
-                self.symbol('>')?;
+                self.tokens.demand_sign(">")?;
                 if word == "ARRAY" {
                     TypeKind::Array(element)
                 } else {
@@ -191,66 +141,66 @@ impl Parser<'_> {
                 }
             }
             "MAP" => {
-                self.symbol('<')?;
+                self.tokens.demand_sign("<")?;
                 let key = self.data_type(depth + 1)?;
-                self.symbol(',')?;
+                self.tokens.demand_sign(",")?;
                 let value = self.data_type(depth + 1)?;
-                self.symbol('>')?;
+                self.tokens.demand_sign(">")?;
                 TypeKind::Map(Box::new(key), Box::new(value))
             }
             "ROW" if self.rows => self.row(depth)?,
             _ => {
                 return Err(FormatError::unsupported(format!(
                     "the type {word} at position {start} of {:?}",
-                    self.text
+                    self.tokens.text()
                 )));
             }
         })
     }
 
     fn length(&mut self) -> Result<u32, FormatError> {
-        if !self.accept_symbol('(') {
+        if !self.tokens.accept_sign("(") {
             return Ok(1);
         }
         let length = self.number(1, MAX_LENGTH)?;
-        self.symbol(')')?;
+        self.tokens.demand_sign(")")?;
         Ok(length)
     }
 
     fn precision(&mut self, default: u8) -> Result<u8, FormatError> {
-        if !self.accept_symbol('(') {
+        if !self.tokens.accept_sign("(") {
             return Ok(default);
         }
         let precision = self.number(0, 9)?;
-        self.symbol(')')?;
+        self.tokens.demand_sign(")")?;
         Ok(precision as u8)
     }
 
     fn decimal(&mut self) -> Result<TypeKind, FormatError> {
-        if !self.accept_symbol('(') {
+        if !self.tokens.accept_sign("(") {
             return Ok(TypeKind::Decimal(10, 0));
         }
         let precision = self.number(1, 38)?;
-        let scale = match self.accept_symbol(',') {
+        let scale = match self.tokens.accept_sign(",") {
             true => self.number(0, precision)?,
             false => 0,
         };
-        self.symbol(')')?;
+        self.tokens.demand_sign(")")?;
         Ok(TypeKind::Decimal(precision as u8, scale as u8))
     }
 
     fn timestamp(&mut self) -> Result<TypeKind, FormatError> {
         let precision = self.precision(6)?;
-        let local = if self.accept("WITHOUT") {
+        let local = if self.tokens.accept("WITHOUT") {
             false
-        } else if self.accept("WITH") {
-            self.demand("LOCAL")?;
+        } else if self.tokens.accept("WITH") {
+            self.tokens.demand("LOCAL")?;
             true
         } else {
             return Ok(TypeKind::Timestamp(precision));
         };
-        self.demand("TIME")?;
-        self.demand("ZONE")?;
+        self.tokens.demand("TIME")?;
+        self.tokens.demand("ZONE")?;
         Ok(match local {
             true => TypeKind::LocalZonedTimestamp(precision),
             false => TypeKind::Timestamp(precision),
@@ -259,25 +209,25 @@ impl Parser<'_> {
 
     fn row(&mut self, depth: usize) -> Result<TypeKind, FormatError> {
         let mut fields = Vec::new();
-        self.symbol('<')?;
-        while !self.accept_symbol('>') {
+        self.tokens.demand_sign("<")?;
+        while !self.tokens.accept_sign(">") {
             if !fields.is_empty() {
-                self.symbol(',')?;
+                self.tokens.demand_sign(",")?;
             }
-            let name = match self.peek() {
+            let name = match self.tokens.peek() {
                 Some(Token::Name(name) | Token::Word(name)) => name.clone(),
-                _ => return Err(self.expected("a field name")),
+                _ => return Err(self.tokens.expected("a field name")),
             };
-            self.next += 1;
+            self.tokens.skip();
             let id = self.next_id;
             self.next_id += 1;
             let mut field = DataField::new(id, name, self.data_type(depth + 1)?);
-            if self.accept("COMMENT") {
-                let Some(Token::Text(comment)) = self.peek() else {
-                    return Err(self.expected("a comment in single quotes"));
+            if self.tokens.accept("COMMENT") {
+                let Some(Token::Text(comment)) = self.tokens.peek() else {
+                    return Err(self.tokens.expected("a comment in single quotes"));
                 };
                 field.description = Some(comment.clone());
-                self.next += 1;
+                self.tokens.skip();
             }
             fields.push(field);
         }
@@ -285,63 +235,18 @@ impl Parser<'_> {
     }
 
     fn number(&mut self, min: u32, max: u32) -> Result<u32, FormatError> {
-        let number = match self.peek() {
+        let number = match self.tokens.peek() {
             Some(Token::Number(digits)) => digits.parse().ok().filter(|number| (min..=max).contains(number)),
             _ => None,
         };
         match number {
             Some(number) => {
-                self.next += 1;
+                self.tokens.skip();
                 Ok(number)
             }
-            None => Err(self.expected(&format!("a number from {min} to {max}"))),
+            None => Err(self.tokens.expected(&format!("a number from {min} to {max}"))),
         }
     }
-
-    fn symbol(&mut self, symbol: char) -> Result<(), FormatError> {
-        match self.accept_symbol(symbol) {
-            true => Ok(()),
-            false => Err(self.expected(&format!("'{symbol}'"))),
-        }
-    }
-
-    fn accept_symbol(&mut self, symbol: char) -> bool {
-        let found = self.peek() == Some(&Token::Symbol(symbol));
-        self.next += usize::from(found);
-        found
-    }
-
-    fn demand(&mut self, keyword: &str) -> Result<(), FormatError> {
-        match self.accept(keyword) {
-            true => Ok(()),
-            false => Err(self.expected(keyword)),
-        }
-    }
-
-    fn accept(&mut self, keyword: &str) -> bool {
-        let found = matches!(self.peek(), Some(Token::Word(word)) if word.eq_ignore_ascii_case(keyword));
-        self.next += usize::from(found);
-        found
-    }
-
-    fn peek(&self) -> Option<&Token> {
-        self.tokens.get(self.next).map(|(_, token)| token)
-    }
-
-    fn position(&self) -> usize {
-        match self.tokens.get(self.next) {
-            Some((position, _)) => *position,
-            None => self.text.chars().count(),
-        }
-    }
-
-    fn expected(&self, what: &str) -> FormatError {
-        invalid(self.text, self.position(), &format!("expected {what}"))
-    }
-}
-
-fn invalid(text: &str, position: usize, message: &str) -> FormatError {
-    FormatError::invalid(format!("{message} at position {position} of the type {text:?}"))
 }
 
 #[cfg(test)]

@@ -1,6 +1,9 @@
 //! Numbers as text and decimals at a scale, by the rules of `java.math.BigDecimal`, `Double.toString` and
 //! `org.apache.paimon.utils.BinaryStringUtils`.
 
+use std::fmt::LowerExp;
+use std::str::FromStr;
+
 /// The most digits of a DECIMAL.
 const MAX_PRECISION: i64 = 38;
 
@@ -95,52 +98,33 @@ fn split_sign(text: &str) -> (bool, &str) {
 /// The text of Java's `Double.toString` (of JDK 19 and later, which is the shortest): at least one digit after the point, an exponent
 /// below 10^-3 and from 10^7.
 pub(crate) fn format_f64(value: f64) -> String {
-    let positive = value.abs();
-    let two_digits = format!("{positive:.1e}");
-    java_float(
-        value.is_nan(),
-        value.is_infinite(),
-        value.is_sign_negative(),
-        java_digits(
-            &format!("{positive:e}"),
-            &two_digits,
-            two_digits.parse() == Ok(positive),
-        ),
-    )
+    java_float(value, &java_digits(value.abs()))
 }
 
 /// The text of Java's `Float.toString`; see [`format_f64`].
 pub(crate) fn format_f32(value: f32) -> String {
-    let positive = value.abs();
-    let two_digits = format!("{positive:.1e}");
-    java_float(
-        value.is_nan(),
-        value.is_infinite(),
-        value.is_sign_negative(),
-        java_digits(
-            &format!("{positive:e}"),
-            &two_digits,
-            two_digits.parse() == Ok(positive),
-        ),
-    )
+    java_float(value.into(), &java_digits(value.abs()))
 }
 
-/// Where one digit would do, Java takes the nearest number of two digits: 4.9E-324.
-fn java_digits<'a>(shortest: &'a str, two_digits: &'a str, reads_back: bool) -> &'a str {
-    if !shortest.contains('.') && reads_back && !two_digits.contains(".0e") {
+/// The shortest digits as `d.ddde±x`. Where one digit would do, Java takes the nearest number of two digits: 4.9E-324.
+fn java_digits<T: LowerExp + FromStr + PartialEq>(positive: T) -> String {
+    let shortest = format!("{positive:e}");
+    let two_digits = format!("{positive:.1e}");
+    let reads_back = || two_digits.parse().is_ok_and(|read: T| read == positive);
+    if !shortest.contains('.') && !two_digits.contains(".0e") && reads_back() {
         two_digits
     } else {
         shortest
     }
 }
 
-/// `scientific` is `d.ddde±x`, the shortest digits.
-fn java_float(nan: bool, infinite: bool, negative: bool, scientific: &str) -> String {
-    if nan {
+/// The sign of `value` with the digits of `scientific`, unless it is no number or infinite.
+fn java_float(value: f64, scientific: &str) -> String {
+    if value.is_nan() {
         return "NaN".to_owned();
     }
-    let sign = if negative { "-" } else { "" };
-    if infinite {
+    let sign = if value.is_sign_negative() { "-" } else { "" };
+    if value.is_infinite() {
         return format!("{sign}Infinity");
     }
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((scientific, "0"));

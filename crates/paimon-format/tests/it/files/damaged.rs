@@ -1,16 +1,13 @@
 //! Files that are not what their metadata says: every error names the file.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
-use paimon_format::kv::{KvFileSettings, KvFiles, TableKvFiles};
+use paimon_format::kv::{KvFileSettings, KvFiles};
 use paimon_format::meta::FileSource;
-use paimon_format::storage::{MemoryStorage, Storage};
+use paimon_format::storage::Storage;
 use paimon_format::{ErrorKind, FormatError};
 use rstest::rstest;
 
-use super::table::{GoldenTable, block_on, env, file_meta, read, read_all};
-use super::written::bucket;
+use super::table::{GoldenTable, block_on, file_meta, files_in, memory, read, read_all};
 
 const NAME: &str = "data-1.parquet";
 
@@ -18,12 +15,11 @@ const NAME: &str = "data-1.parquet";
 fn error_of(bytes: Option<&[u8]>, size: i64) -> FormatError {
     let table = GoldenTable::open("types_values_parquet");
     let schema = table.kv_schema(0);
-    let env = env();
-    let storage = Arc::new(MemoryStorage::new(Arc::clone(&env.clock)));
+    let storage = memory();
     if let Some(bytes) = bytes {
         block_on(storage.put(&format!("bucket-0/{NAME}"), Bytes::copy_from_slice(bytes))).unwrap();
     }
-    let files = TableKvFiles::builder(storage, env, Arc::clone(&schema), bucket()).build();
+    let files = files_in(&storage, &schema, KvFileSettings::default());
     let mut meta = file_meta(NAME, 0, 0, 0);
     meta.file_size = size;
     let error = read(&files, &meta, read_all(&schema)).unwrap_err();
@@ -93,15 +89,8 @@ fn wrong_bytes_never_panic(#[case] scenario: &str, #[case] format: &str) {
     let table = GoldenTable::open(scenario);
     let file = first_file(&table);
     let schema = table.kv_schema(0);
-    let env = env();
-    let storage = Arc::new(MemoryStorage::new(Arc::clone(&env.clock)));
-    let files = TableKvFiles::builder(
-        Arc::clone(&storage) as Arc<dyn Storage>,
-        env,
-        Arc::clone(&schema),
-        bucket(),
-    )
-    .build();
+    let storage = memory();
+    let files = files_in(&storage, &schema, KvFileSettings::default());
     let name = format!("data-1.{format}");
     let meta = file_meta(&name, file.len() as u64, 0, 0);
     let mut failed = 0;
@@ -124,15 +113,8 @@ fn cut_files_are_errors(#[case] scenario: &str, #[case] format: &str) {
     let table = GoldenTable::open(scenario);
     let file = first_file(&table);
     let schema = table.kv_schema(0);
-    let env = env();
-    let storage = Arc::new(MemoryStorage::new(Arc::clone(&env.clock)));
-    let files = TableKvFiles::builder(
-        Arc::clone(&storage) as Arc<dyn Storage>,
-        env,
-        Arc::clone(&schema),
-        bucket(),
-    )
-    .build();
+    let storage = memory();
+    let files = files_in(&storage, &schema, KvFileSettings::default());
     let name = format!("data-1.{format}");
     for length in [0, 3, 100, file.len() / 2, file.len() - 1] {
         block_on(storage.put(&format!("bucket-0/{name}"), file[..length].to_vec().into())).unwrap();
@@ -164,9 +146,8 @@ fn formats_that_cannot_hold_a_column_are_refused_before_writing() {
 fn unknown_formats_and_outside_files_are_refused() {
     let table = GoldenTable::open("types_values_parquet");
     let schema = table.kv_schema(0);
-    let env = env();
-    let storage = Arc::new(MemoryStorage::new(Arc::clone(&env.clock)));
-    let files = TableKvFiles::builder(storage, env, Arc::clone(&schema), bucket()).build();
+    let storage = memory();
+    let files = files_in(&storage, &schema, KvFileSettings::default());
     let error = |meta| read(&files, &meta, read_all(&schema)).unwrap_err().to_string();
     insta::assert_snapshot!(error(file_meta("data-1.row", 100, 0, 0)), @r#"not supported: bucket-0/data-1.row: a data file of the format "row""#);
     let mut outside = file_meta("data-1.parquet", 100, 0, 0);

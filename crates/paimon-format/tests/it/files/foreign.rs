@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use paimon_format::FormatError;
-use paimon_format::kv::{KvBatch, KvSchema, ReadSpec, TableKvFiles};
-use paimon_format::storage::{MemoryStorage, Storage};
+use paimon_format::kv::{KvBatch, KvFileSettings, KvSchema, ReadSpec};
+use paimon_format::storage::Storage;
 use paimon_format::types::{DataField, DataType, TypeKind};
 use parquet::data_type::{Int32Type, Int64Type, Int96, Int96Type};
 use parquet::file::properties::WriterProperties;
@@ -13,8 +13,7 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use rstest::rstest;
 
-use super::table::{block_on, env, file_meta, read, read_all, records};
-use super::written::bucket;
+use super::table::{block_on, file_meta, files_in, memory, read, read_all, records};
 
 /// Rows 0, 1, ... of sequence number, kind, key `k`, and the column `c` that `column` writes, in row groups of 1000.
 fn file(
@@ -57,10 +56,9 @@ fn read_file(file: &Bytes, c: TypeKind, window_bytes: usize) -> Result<Vec<KvBat
         DataField::new(1, "c", DataType::nullable(c)),
     ];
     let schema = Arc::new(KvSchema::new(0, fields, vec![0], None).unwrap());
-    let env = env();
-    let storage = Arc::new(MemoryStorage::new(Arc::clone(&env.clock)));
+    let storage = memory();
     block_on(storage.put("bucket-0/f.parquet", file.clone())).unwrap();
-    let files = TableKvFiles::builder(storage, env, Arc::clone(&schema), bucket()).build();
+    let files = files_in(&storage, &schema, KvFileSettings::default());
     let spec = ReadSpec {
         window_bytes,
         ..read_all(&schema)

@@ -3,14 +3,12 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int8Array, Int64Array, RecordBatch};
-use paimon_format::kv::{FileFormat, KeyCodec, KvBatch, KvFileSettings, KvFiles, KvSchema, RowLevels, TableKvFiles};
+use paimon_format::kv::{FileFormat, KeyCodec, KvBatch, KvFileSettings, KvFiles, KvSchema, RowLevels};
 use paimon_format::meta::FileSource;
-use paimon_format::storage::MemoryStorage;
 use paimon_format::types::{DataField, DataType, Datum, TypeKind, array_from_datums};
 use proptest::prelude::*;
 
-use super::table::{block_on, env, read, read_all};
-use super::written::bucket;
+use super::table::{block_on, files_in, memory, read, read_all};
 
 fn any_type(format: FileFormat) -> BoxedStrategy<TypeKind> {
     let precision = if format == FileFormat::Parquet { 0..=9_u8 } else { 0..=6 };
@@ -162,19 +160,11 @@ fn round_trip(format: FileFormat, columns: &[(DataType, Vec<Datum>)]) {
         RowLevels::All(0),
     )
     .unwrap();
-    let env = env();
     let settings = KvFileSettings {
         format,
         ..KvFileSettings::default()
     };
-    let files = TableKvFiles::builder(
-        Arc::new(MemoryStorage::new(Arc::clone(&env.clock))),
-        env,
-        Arc::clone(&schema),
-        bucket(),
-    )
-    .settings(Arc::new(settings))
-    .build();
+    let files = files_in(&memory(), &schema, settings);
     let mut sink = files.data_sink(0, FileSource::Append);
     // In two batches: pages and row groups go on.
     block_on(sink.write(&batch.slice(0, rows / 2))).unwrap();

@@ -9,8 +9,7 @@ use paimon_format::meta::{DataFileMeta, FileSource};
 use paimon_format::storage::{MemoryStorage, Storage};
 use paimon_format::types::{DataField, DataType, Datum, TypeKind};
 
-use super::table::{block_on, env, read, read_all, records};
-use super::written::bucket;
+use super::table::{block_on, files_in, memory, read, read_all, records};
 
 struct Table {
     schema: Arc<KvSchema>,
@@ -26,17 +25,9 @@ fn table(options: &[(&str, &str)]) -> Table {
         DataField::new(2, "score", DataType::nullable(TypeKind::Double)),
     ];
     let schema = Arc::new(KvSchema::new(3, fields, vec![1], None).unwrap());
-    let env = env();
-    let storage = Arc::new(MemoryStorage::new(Arc::clone(&env.clock)));
+    let storage = memory();
     let settings = KvFileSettings::from_options(&options.iter().copied().collect()).unwrap();
-    let files = TableKvFiles::builder(
-        Arc::clone(&storage) as Arc<dyn Storage>,
-        env,
-        Arc::clone(&schema),
-        bucket(),
-    )
-    .settings(Arc::new(settings))
-    .build();
+    let files = files_in(&storage, &schema, settings);
     Table { schema, storage, files }
 }
 

@@ -8,9 +8,11 @@ use async_trait::async_trait;
 use futures::TryStreamExt;
 use paimon_format::FormatError;
 use paimon_format::env::Env;
-use paimon_format::kv::{BatchLimit, KeyRange, KvBatch, KvFiles, KvSchema, ReadSpec, SchemaSource};
-use paimon_format::meta::{DataFileMeta, SimpleStats};
+use paimon_format::kv::{KvBatch, KvFileSettings, KvFiles, KvSchema, ReadSpec, SchemaSource, TableKvFiles};
+use paimon_format::meta::{BucketPaths, DataFileMeta, PathSettings, TablePaths};
+use paimon_format::options::Options;
 use paimon_format::row::BinaryRow;
+use paimon_format::storage::{MemoryStorage, Storage};
 use paimon_format::types::{DataField, DataType, Datum, RowKind, TypeKind};
 use serde_json::{Value, json};
 
@@ -115,42 +117,36 @@ pub(crate) fn env() -> Env {
     Env::fixed("/nonexistent")
 }
 
+/// Storage that keeps nothing after the test.
+pub(crate) fn memory() -> Arc<MemoryStorage> {
+    Arc::new(MemoryStorage::new(env().clock))
+}
+
+/// Bucket 0 of a table without partitions.
+pub(crate) fn bucket() -> BucketPaths {
+    let paths = TablePaths::new(PathSettings::from_options(Vec::new(), &Options::new()).unwrap());
+    paths.bucket(&BinaryRow::empty(), 0).unwrap()
+}
+
+/// The files of [`bucket`], written with these settings.
+pub(crate) fn files_in<S: Storage>(storage: &Arc<S>, schema: &Arc<KvSchema>, settings: KvFileSettings) -> TableKvFiles {
+    let storage = Arc::clone(storage) as Arc<dyn Storage>;
+    TableKvFiles::builder(storage, env(), Arc::clone(schema), bucket())
+        .settings(Arc::new(settings))
+        .build()
+}
+
 /// The metadata that reading needs.
 pub(crate) fn file_meta(name: &str, size: u64, schema_id: i64, level: i32) -> DataFileMeta {
     DataFileMeta {
-        file_name: name.to_owned(),
-        file_size: size as i64,
-        row_count: 0,
-        min_key: BinaryRow::empty(),
-        max_key: BinaryRow::empty(),
-        key_stats: SimpleStats::default(),
-        value_stats: SimpleStats::default(),
-        min_sequence_number: 0,
-        max_sequence_number: 0,
         schema_id,
         level,
-        extra_files: Vec::new(),
-        creation_time_ms: None,
-        delete_row_count: None,
-        embedded_index: None,
-        file_source: None,
-        value_stats_cols: None,
-        external_path: None,
-        first_row_id: None,
-        write_cols: None,
+        ..DataFileMeta::new(name, size as i64)
     }
 }
 
 pub(crate) fn read_all(schema: &Arc<KvSchema>) -> ReadSpec {
-    ReadSpec {
-        schema: Arc::clone(schema),
-        keys: KeyRange::default(),
-        deleted: None,
-        expired_before: None,
-        positions: false,
-        batch: BatchLimit::default(),
-        window_bytes: 8 << 20,
-    }
+    ReadSpec::all(Arc::clone(schema))
 }
 
 pub(crate) fn read(files: &dyn KvFiles, file: &DataFileMeta, spec: ReadSpec) -> Result<Vec<KvBatch>, FormatError> {

@@ -15,11 +15,12 @@ use paimon_format::kv::{
     TableKvFiles,
 };
 use paimon_format::meta::{DataFileMeta, FileSource};
+use paimon_format::predicate::Predicate;
 use paimon_format::storage::{FileStatus, MemoryStorage, Storage, StorageError, StorageWriter};
 use paimon_format::types::{DataField, DataType, Datum, TypeKind};
+use rstest::rstest;
 
-use super::table::{block_on, env, read, read_all, records};
-use super::written::bucket;
+use super::table::{block_on, env, files_in, read, read_all, records};
 
 const ROWS: usize = 50_000;
 
@@ -79,20 +80,12 @@ fn table(options: &[(&str, &str)]) -> Table {
         DataField::new(3, "n", DataType::nullable(TypeKind::BigInt)),
     ];
     let schema = Arc::new(KvSchema::new(0, fields, vec![0], None).unwrap());
-    let env = env();
     let storage = Arc::new(Watched {
-        inner: MemoryStorage::new(Arc::clone(&env.clock)),
+        inner: MemoryStorage::new(env().clock),
         reads: Mutex::default(),
     });
     let settings = KvFileSettings::from_options(&options.iter().copied().collect()).unwrap();
-    let files = TableKvFiles::builder(
-        Arc::clone(&storage) as Arc<dyn Storage>,
-        env,
-        Arc::clone(&schema),
-        bucket(),
-    )
-    .settings(Arc::new(settings))
-    .build();
+    let files = files_in(&storage, &schema, settings);
     Table { schema, storage, files }
 }
 
@@ -251,6 +244,53 @@ fn keys_outside_of_a_range_are_not_fetched() {
             file.file_size
         );
     }
+}
+
+/// Statistics save reading, and never a row that passes.
+#[rstest]
+#[case("n BETWEEN 20000000 AND 20001000", 6000)]
+#[case("n = 1000 OR n = 49999000", 6000)]
+#[case("n < 0", 0)]
+#[case("n IS NULL AND s < 'a'", 0)]
+#[case("s LIKE 'text 4999%'", 8000)]
+#[case("s >= 'text 7' AND n <= 9000000", 9000)]
+#[case("k < 100 AND n > 40000000", 0)]
+#[case("b = x'0000000000002710'", 6000)]
+#[case("n IS NULL", ROWS)]
+#[case("NOT (n > 5000000 AND k > 3)", 12_000)]
+fn rows_that_statistics_refute_are_not_fetched(#[case] filter: &str, #[case] at_most: usize) {
+    let (table, all, file) = many_pages();
+    let filter = Predicate::parse(filter, &table.schema.fields).unwrap();
+    let deleted: DeletionVector = (0..ROWS as u64).step_by(10).collect();
+    let spec = |filter| ReadSpec {
+        filter,
+        deleted: Some(Arc::new(deleted.clone())),
+        positions: true,
+        ..read_all(&table.schema)
+    };
+    let passing = |batches: &[KvBatch]| {
+        let batches = batches.iter().map(|batch| {
+            let passes = filter.evaluate(&batch.columns).unwrap();
+            let rows = (0..batch.len()).filter(|&row| passes.value(row));
+            rows.map(|row| batch.sequence_numbers()[row]).collect::<Vec<_>>()
+        });
+        batches.collect::<Vec<_>>().concat()
+    };
+    let pruned = read(&table.files, &file, spec(Some(Arc::new(filter.clone())))).unwrap();
+    let reads = std::mem::take(&mut *table.storage.reads.lock().unwrap());
+    let whole = read(&table.files, &file, spec(None)).unwrap();
+    assert_eq!(passing(&pruned), passing(&whole));
+    for batch in &pruned {
+        let positions = batch.positions.as_ref().unwrap().iter();
+        let positions: Vec<i64> = positions.map(|&position| position as i64).collect();
+        assert_eq!(positions, batch.sequence_numbers());
+    }
+    let rows: usize = pruned.iter().map(KvBatch::len).sum();
+    assert!(rows <= at_most, "{rows} rows");
+    let total: u64 = reads.iter().flatten().map(|range| range.end - range.start).sum();
+    let bound = file.file_size as u64 / if at_most == ROWS { 1 } else { 3 };
+    assert!(total <= bound, "{total} bytes of {}", file.file_size);
+    assert_eq!(all.len(), ROWS);
 }
 
 #[test]

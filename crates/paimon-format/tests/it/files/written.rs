@@ -4,16 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use apache_avro::types::Value as Avro;
-use paimon_format::kv::{KvFileSettings, KvFiles, TableKvFiles};
-use paimon_format::meta::{BucketPaths, DataFileMeta, FileSource, PathSettings, SimpleStats, TablePaths};
-use paimon_format::options::Options;
+use paimon_format::kv::{KvFileSettings, KvFiles};
+use paimon_format::meta::{DataFileMeta, FileSource, SimpleStats};
 use paimon_format::row::BinaryRow;
-use paimon_format::storage::{LocalStorage, MemoryStorage, Storage};
+use paimon_format::storage::{LocalStorage, Storage};
 use paimon_format::types::{DataType, TypeKind};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use rstest::rstest;
 
-use super::table::{GoldenTable, block_on, env, file_meta, read, read_all, records};
+use super::table::{GoldenTable, block_on, env, file_meta, files_in, memory, read, read_all, records};
 
 /// What Java's manifest says about a data file.
 struct JavaFile {
@@ -28,27 +27,14 @@ struct JavaFile {
 fn our_files_have_the_schema_and_the_metadata_of_java(#[case] scenario: &str, #[case] thin: bool) {
     let table = GoldenTable::open(scenario);
     let schema = table.kv_schema(0);
-    let env = env();
-    let java = TableKvFiles::builder(
-        Arc::new(LocalStorage::new(&table.root, env.clone())),
-        env.clone(),
-        Arc::clone(&schema),
-        bucket(),
-    )
-    .build();
-    let memory = Arc::new(MemoryStorage::new(Arc::clone(&env.clock)));
+    let java = Arc::new(LocalStorage::new(&table.root, env()));
+    let java = files_in(&java, &schema, KvFileSettings::default());
+    let memory = memory();
     let settings = KvFileSettings {
         thin,
         ..KvFileSettings::default()
     };
-    let ours = TableKvFiles::builder(
-        Arc::clone(&memory) as Arc<dyn Storage>,
-        env,
-        Arc::clone(&schema),
-        bucket(),
-    )
-    .settings(Arc::new(settings))
-    .build();
+    let ours = files_in(&memory, &schema, settings);
     let mut seen = 0;
     for JavaFile { meta } in manifest_files(&table) {
         let batches = read(&java, &meta, read_all(&schema)).unwrap();
@@ -128,11 +114,6 @@ pub(crate) fn print_schema(file: bytes::Bytes) -> String {
     let mut text = Vec::new();
     parquet::schema::printer::print_schema(&mut text, reader.metadata().file_metadata().schema());
     String::from_utf8(text).unwrap()
-}
-
-pub(crate) fn bucket() -> BucketPaths {
-    let paths = TablePaths::new(PathSettings::from_options(Vec::new(), &Options::new()).unwrap());
-    paths.bucket(&BinaryRow::empty(), 0).unwrap()
 }
 
 /// The files that the manifests add, as they were added first.

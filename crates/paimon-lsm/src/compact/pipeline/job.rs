@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use paimon_format::dv::DeletionVector;
 use paimon_format::kv::{ExpiredBefore, KeyRange};
+use paimon_format::predicate::Predicate;
 use serde::{Deserialize, Serialize};
 
 use crate::levels::Section;
@@ -22,6 +23,9 @@ pub struct MergeJob {
     pub deleted: HashMap<String, Arc<DeletionVector>>,
     /// Keys wanted: prunes what is read, rows outside may still come.
     pub keys: KeyRange,
+    /// What merged rows must pass to be wanted: prunes what is read of sections of one run, where no merge changes a row. Rows that do not
+    /// pass may still come.
+    pub filter: Option<Arc<Predicate>>,
 }
 
 /// Limits of a merge.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use paimon_format::kv::{KeyCodec, KvBatch, ReadSpec};
 use paimon_format::meta::DataFileMeta;
+use paimon_format::predicate::Predicate;
 use paimon_merge::kernel::{AssembleOptions, Assembler};
 use paimon_merge::plan::PlanOptions;
 
@@ -143,13 +144,15 @@ impl MergeStream {
 
     fn readers(&self, runs: Vec<RunSource>) -> Result<Vec<RunReader>, LsmError> {
         let files = &self.pipeline.files;
+        // Where versions meet, the newest must be there to hide the others.
+        let filter = self.job.filter.as_ref().filter(|_| runs.len() == 1);
         runs.into_iter()
             .map(|run| match run {
                 RunSource::Files(run) => {
                     let specs = run
                         .files()
                         .iter()
-                        .map(|file| Ok((Arc::clone(file), self.read_spec(file)?)))
+                        .map(|file| Ok((Arc::clone(file), self.read_spec(file, filter)?)))
                         .collect::<Result<_, LsmError>>()?;
                     Ok(RunReader::of_files(Arc::clone(files), specs))
                 }
@@ -164,11 +167,12 @@ impl MergeStream {
             .collect()
     }
 
-    fn read_spec(&self, file: &DataFileMeta) -> Result<ReadSpec, LsmError> {
+    fn read_spec(&self, file: &DataFileMeta, filter: Option<&Arc<Predicate>>) -> Result<ReadSpec, LsmError> {
         let shares = self.shares()?;
         Ok(ReadSpec {
             schema: Arc::clone(&self.pipeline.schema),
             keys: self.job.keys.clone(),
+            filter: filter.map(Arc::clone),
             deleted: self.job.deleted.get(&file.file_name).map(Arc::clone),
             expired_before: self.job.expired_before,
             positions: false,
