@@ -261,8 +261,13 @@ pub fn check_engine(factory: &dyn MergeEngineFactory, schema: &Arc<KvSchema>, op
 
 /// As [`check_engine`], for an engine that a registry made: with aggregate functions of one's own, for example.
 pub fn check_created(engine: &dyn MergeEngine, schema: &Arc<KvSchema>) -> Result<(), String> {
+    check_created_on(engine, schema, &Samples::for_engine(engine))
+}
+
+/// As [`check_created`], on records of one's own making.
+pub fn check_created_on(engine: &dyn MergeEngine, schema: &Arc<KvSchema>, samples: &Samples<'_>) -> Result<(), String> {
     for seed in 0..40 {
-        let sample = sample(engine, schema, seed)?;
+        let sample = SampleRuns::new(schema, seed, 60, 3, samples).map_err(|error| error.to_string())?;
         let run = |runs| sample.run(runs).map_err(|error| error.to_string());
         let merge = |runs: Vec<KvBatch>, batch_rows, block_keys| {
             let runs = runs.iter().map(|run| batches_of(run, batch_rows)).collect();
@@ -346,11 +351,6 @@ pub fn check_kernel_on(
         }
     }
     Ok(())
-}
-
-fn sample(engine: &dyn MergeEngine, schema: &Arc<KvSchema>, seed: u64) -> Result<SampleRuns, String> {
-    let samples = Samples::for_engine(engine);
-    SampleRuns::new(schema, seed, 60, 3, &samples).map_err(|error| error.to_string())
 }
 
 /// Compares merged records: keys, values, sequence numbers, and whether they are there; +I and +U are the same.
