@@ -3,12 +3,13 @@
 //! | Module | What it holds |
 //! |---|---|
 //! | [`types`] | Paimon's data types, single values, row kinds, and how they map to Arrow |
-//! | [`row`] | `BinaryRow` (manifests, bucket hash), Murmur hash, normalized keys |
+//! | [`row`] | `BinaryRow` (manifests, bucket hash), compacted rows (lookup files), Murmur hash |
 //! | [`bucket`] | which bucket a key belongs to |
 //! | [`meta`] | file metadata, commit messages, path names |
 //! | [`formats`] | data files by format: Parquet, Avro, ORC |
 //! | [`kv`] | batches of key-value records and the files that hold them |
 //! | [`storage`] | bytes by name: the [`storage::Storage`] trait and its local, object-store and memory implementations |
+//! | `sst` (feature `sst`) | lookup files: sorted keys, blocks, bloom filter |
 //! | [`dv`] | deletion vectors |
 //! | [`mod@env`] | the only door to time, randomness, threads and shared budgets |
 //! | [`predicate`] | filters: on batches, on partition values, against statistics |
@@ -26,6 +27,8 @@ pub mod meta;
 pub mod options;
 pub mod predicate;
 pub mod row;
+#[cfg(feature = "sst")]
+pub mod sst;
 pub mod storage;
 mod tokens;
 pub mod types;

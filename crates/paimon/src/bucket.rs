@@ -17,11 +17,12 @@ use paimon_lsm::pick::PickRule;
 use paimon_lsm::read::MergeRead;
 use paimon_lsm::write::{MergeTreeWriter, WriteSettings, last_full_ms};
 use paimon_manifest::schema::SchemaStore;
+use paimon_merge::changelog::LookupMergeFunction;
 use paimon_merge::engine::MergeEngine;
 
 use crate::error::Result;
 use crate::levels::BucketLevels;
-use crate::options::DeletionVectorSettings;
+use crate::options::{DeletionVectorSettings, needs_lookup};
 use crate::table::Table;
 
 /// What all buckets of one use of a table share.
@@ -119,12 +120,11 @@ impl BucketStores {
     /// A merged or raw read of a bucket's files.
     pub(crate) fn merge_read(&self, partition: &BinaryRow, bucket: i32) -> Result<MergeRead> {
         let files = self.kv_files(partition, bucket)?;
-        Ok(MergeRead::new(
-            self.env(),
-            files,
-            Arc::clone(&self.schema),
-            Arc::clone(&self.engine),
-        ))
+        let engine = match needs_lookup(self.table.options(), self.engine.promises())? {
+            true => LookupMergeFunction::wrap(Arc::clone(&self.engine)),
+            false => Arc::clone(&self.engine),
+        };
+        Ok(MergeRead::new(self.env(), files, Arc::clone(&self.schema), engine))
     }
 
     /// Reads and writes the deletion vectors of a bucket.

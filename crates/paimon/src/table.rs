@@ -247,11 +247,7 @@ impl Table {
     /// The merge engine that the options name. Errors: `Invalid`, `Unsupported`, naming the option.
     pub(crate) fn merge_engine(&self) -> Result<Arc<dyn MergeEngine>> {
         let schema = self.schema().kv_schema()?;
-        let engine = self.context().registry().for_options(&schema, self.options())?;
-        if !engine.promises().idempotent {
-            options::refuse_lookup_mode(self.options())?;
-        }
-        Ok(engine)
+        Ok(self.context().registry().for_options(&schema, self.options())?)
     }
 
     /// Whether rows can be read as Java reads them. Errors: `Unsupported` or `Invalid`, naming the option.

@@ -40,6 +40,9 @@ fn answers_of_the_reference_pass() {
         ("hash", "golden/hash.jsonl", 385),
         ("golden", "golden/dedup_basic", 1),
         ("tables", "golden/dedup_basic", 1),
+        ("tables", "golden/dv_lookup", 1),
+        ("tables", "golden/first_row", 1),
+        ("tables", "golden/seed_example2_sum_lookup", 1),
         ("tables", "spark/dedup_fixed_bucket", 2),
     ] {
         let output = run(command, &testdata(material));

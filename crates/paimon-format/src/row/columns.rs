@@ -114,7 +114,7 @@ pub fn row_at(columns: &[ArrayRef], types: &[DataType], row: usize) -> Result<Bi
 pub(crate) struct Column<'a> {
     nulls: Option<&'a NullBuffer>,
     pub(crate) values: Values<'a>,
-    place: Place,
+    pub(super) place: Place,
 }
 
 /// The values of a column, whatever its nulls.
@@ -332,7 +332,7 @@ fn write_row(columns: &[Column<'_>], row: usize, buffer: &mut Vec<u8>) -> Result
         .try_for_each(|(i, column)| column.write(&section, buffer, i, row))
 }
 
-fn write_array(
+pub(super) fn write_array(
     elements: &Column<'_>,
     kind: &TypeKind,
     range: std::ops::Range<usize>,
@@ -345,12 +345,12 @@ fn write_array(
 }
 
 /// Arrow keeps offsets non-negative and in order.
-fn range(offsets: &[i32], row: usize) -> std::ops::Range<usize> {
+pub(super) fn range(offsets: &[i32], row: usize) -> std::ops::Range<usize> {
     offsets[row] as usize..offsets[row + 1] as usize
 }
 
 /// Floored milliseconds, and nanoseconds of the millisecond. `Invalid` when seconds do not fit.
-fn millis_and_nanos(value: i64, unit: TimeUnit) -> Result<(i64, i32), FormatError> {
+pub(super) fn millis_and_nanos(value: i64, unit: TimeUnit) -> Result<(i64, i32), FormatError> {
     let per_milli = match unit {
         TimeUnit::Second => {
             return value

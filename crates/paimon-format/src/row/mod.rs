@@ -1,4 +1,4 @@
-//! Rows as bytes: [`BinaryRow`] for manifests and bucket hashes, and Java's Murmur hash.
+//! Rows as bytes: [`BinaryRow`] for manifests and bucket hashes, compacted rows for lookup files, and Java's Murmur hash.
 //!
 //! | File | What it holds |
 //! |---|---|
@@ -6,6 +6,7 @@
 //! | `section` | the layout shared by rows and arrays: null bits, slots, variable part |
 //! | `writer` | rows from single values |
 //! | `columns` | rows from Arrow columns, without a value object a row |
+//! | [`compacted`] | rows without padding: keys and values of lookup files |
 //! | `reader` | values from rows; every byte is checked |
 //! | `key_order` | Java's order of key rows |
 //! | `murmur` | the hash |
@@ -13,6 +14,7 @@
 
 mod binary_row;
 pub(crate) mod columns;
+pub mod compacted;
 pub(crate) mod hex;
 mod key_order;
 pub mod murmur;

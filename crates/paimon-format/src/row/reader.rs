@@ -200,13 +200,13 @@ impl<'a> RowReader<'a> {
     }
 }
 
-fn array_values(bytes: &[u8], element: &DataType) -> Result<Vec<Datum>, FormatError> {
+pub(super) fn array_values(bytes: &[u8], element: &DataType) -> Result<Vec<Datum>, FormatError> {
     let array = RowReader::array(bytes, &element.kind)?;
     // As many as there are bytes for: an element takes one at least.
     (0..array.size).map(|i| array.value(i, element)).collect()
 }
 
-fn map_entries(bytes: &[u8], key: &DataType, value: &DataType) -> Result<Vec<(Datum, Datum)>, FormatError> {
+pub(super) fn map_entries(bytes: &[u8], key: &DataType, value: &DataType) -> Result<Vec<(Datum, Datum)>, FormatError> {
     let (keys, values) = split_prefixed(bytes)
         .ok_or_else(|| corrupt(format!("a map whose keys are longer than its {} bytes", bytes.len())))?;
     let (keys, values) = (array_values(keys, key)?, array_values(values, value)?);

@@ -246,7 +246,7 @@ impl Section {
 }
 
 /// Leading bytes that only repeat the sign; one byte always stays. Java's `BigInteger.toByteArray` leaves them out.
-fn redundant_sign_bytes(bytes: &[u8; 16]) -> usize {
+pub(super) fn redundant_sign_bytes(bytes: &[u8; 16]) -> usize {
     let sign = if bytes[0] & 0x80 == 0 { 0x00 } else { 0xff };
     let mut count = 0;
     while count < 15 && bytes[count] == sign && (bytes[count + 1] & 0x80) == (sign & 0x80) {

@@ -57,7 +57,8 @@ enum Rows {
 }
 
 impl MergeRead {
-    /// A read of all columns of the table.
+    /// A read of all columns of the table. Where compactions look old rows up, the engine is that of
+    /// [`LookupMergeFunction::wrap`](paimon_merge::changelog::LookupMergeFunction::wrap).
     pub fn new(env: Env, files: Arc<dyn KvFiles>, table: Arc<KvSchema>, engine: Arc<dyn MergeEngine>) -> Self {
         Self {
             wanted: (0..table.fields.len()).collect(),

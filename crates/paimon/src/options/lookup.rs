@@ -2,30 +2,16 @@
 
 use paimon_format::FormatError;
 use paimon_format::options::Options;
+use paimon_merge::engine::Promises;
 
-use crate::Result;
-
-/// Refuses tables in which files above level 0 hold rows that are merged into newer files already: reading them takes a merge that
-/// knows so. Source: `org.apache.paimon.mergetree.compact.LookupMergeFunction`, `org.apache.paimon.lookup.LookupStrategy`.
+/// Whether rows above level 0 are the whole states of their keys, because what leaves level 0 is merged with the old row.
 ///
-/// Errors: `Unsupported`, naming the option.
-pub(crate) fn refuse_lookup_mode(options: &Options) -> Result<()> {
-    let engine = options.get("merge-engine").unwrap_or("deduplicate");
-    let is_set = |key: &str| options.bool(key).map(|value| value.unwrap_or(false));
-    let (key, value) = if options
-        .get("changelog-producer")
-        .is_some_and(|producer| producer.eq_ignore_ascii_case("lookup"))
-    {
-        ("changelog-producer", "lookup")
-    } else if is_set("force-lookup")? {
-        ("force-lookup", "true")
-    } else if is_set("deletion-vectors.enabled")? {
-        ("deletion-vectors.enabled", "true")
-    } else {
-        return Ok(());
-    };
-    Err(FormatError::unsupported(format!(
-        "option '{key}' = '{value}': with merge engine {engine} this engine does not use such tables"
-    ))
-    .into())
+/// Errors: `Invalid`, naming the option. Source: `org.apache.paimon.CoreOptions#needLookup`.
+pub(crate) fn needs_lookup(options: &Options, promises: Promises) -> Result<bool, FormatError> {
+    let is_set = |key: &str| options.bool(key).map(Option::unwrap_or_default);
+    let producer = options.string("changelog-producer");
+    Ok(promises.existence_only
+        || producer.is_some_and(|producer| producer.eq_ignore_ascii_case("lookup"))
+        || is_set("deletion-vectors.enabled")?
+        || is_set("force-lookup")?)
 }

@@ -14,6 +14,6 @@ pub use buckets::BucketMode;
 pub use deletion_vectors::DeletionVectorSettings;
 pub use dynamic::table_options;
 pub(crate) use dynamic::with_dynamic_options;
-pub(crate) use lookup::refuse_lookup_mode;
+pub(crate) use lookup::needs_lookup;
 pub(crate) use travel::time_travel;
 pub use writing::RowSettings;

@@ -233,7 +233,6 @@ async fn features_of_later_tables_are_refused_for_reads() {
     let text = std::fs::read_to_string(&path).unwrap();
     let mut errors = Vec::new();
     for option in [
-        "\"merge-engine\" : \"aggregation\", \"changelog-producer\" : \"lookup\"",
         "\"merge-engine\" : \"newest-of-all\"",
         "\"deletion-vectors.enabled\" : \"true\", \"changelog-producer\" : \"full-compaction\"",
     ] {

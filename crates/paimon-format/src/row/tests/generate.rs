@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use crate::types::{DataField, DataType, Datum, TypeKind};
 
 /// A type without inner types; a legal key.
-pub(super) fn flat_type() -> impl Strategy<Value = DataType> {
+pub(in crate::row) fn flat_type() -> impl Strategy<Value = DataType> {
     prop_oneof![
         Just(TypeKind::Boolean),
         Just(TypeKind::TinyInt),
@@ -51,7 +51,7 @@ fn not_null(data_type: DataType) -> DataType {
 }
 
 /// Types of a row, and values of them.
-pub(super) fn row_of_types() -> impl Strategy<Value = (Vec<DataType>, Vec<Datum>)> {
+pub(in crate::row) fn row_of_types() -> impl Strategy<Value = (Vec<DataType>, Vec<Datum>)> {
     (prop::collection::vec(any_type(), 1..6), any::<u64>()).prop_map(|(types, seed)| {
         let mut random = Random(seed);
         let values = types.iter().map(|data_type| random.value(data_type)).collect();
@@ -59,7 +59,7 @@ pub(super) fn row_of_types() -> impl Strategy<Value = (Vec<DataType>, Vec<Datum>
     })
 }
 
-pub(super) fn value_from_seed(data_type: &DataType, seed: u64) -> Datum {
+pub(in crate::row) fn value_from_seed(data_type: &DataType, seed: u64) -> Datum {
     Random(seed).value(data_type)
 }
 

@@ -1,6 +1,6 @@
 //! Rows: worked examples of the Java engine, models, and bytes that are none.
 
-mod generate;
+pub(super) mod generate;
 
 use std::cmp::Ordering;
 
@@ -17,11 +17,11 @@ fn types(kinds: &[TypeKind]) -> Vec<DataType> {
     kinds.iter().cloned().map(DataType::nullable).collect()
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn bytes(hex: &str) -> Vec<u8> {
+pub(super) fn bytes(hex: &str) -> Vec<u8> {
     let digits: Vec<u8> = hex
         .chars()
         .filter_map(|c| c.to_digit(16))
@@ -31,12 +31,12 @@ fn bytes(hex: &str) -> Vec<u8> {
 }
 
 /// A column of these values, nullable whatever the type says.
-fn column_of(values: &[Datum], data_type: &DataType) -> ArrayRef {
+pub(super) fn column_of(values: &[Datum], data_type: &DataType) -> ArrayRef {
     let field = DataField::new(0, "c", DataType::nullable(data_type.kind.clone()));
     array_from_datums(&field, values).unwrap()
 }
 
-fn text(text: &str) -> Datum {
+pub(super) fn text(text: &str) -> Datum {
     Datum::String(text.to_owned())
 }
 

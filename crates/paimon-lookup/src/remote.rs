@@ -1,0 +1,136 @@
+//! Lookup files beside their data files, made once and used by all.
+//!
+//! Names are `<data file>.<bytes>.<what is stored>.<version>.lookup`; a data file names its own in its extra files, so it is deleted with
+//! it.
+//!
+//! Source: `org.apache.paimon.mergetree.lookup.RemoteLookupFileManager`.
+
+use std::fmt::Debug;
+use std::ops::Range;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use paimon_format::FormatError;
+use paimon_format::meta::{BucketPaths, DataFileMeta, FileLocation};
+use paimon_format::storage::{Storage, StorageFactory, StorageWriter};
+use paimon_merge::changelog::LookupNeed;
+
+use crate::persist::{VERSION, identifier};
+
+const SUFFIX: &str = ".lookup";
+
+/// Where remote lookup files lie. [`BucketRemoteLookups`] is the built-in one.
+#[async_trait]
+pub trait RemoteLookupStore: Debug + Send + Sync {
+    /// Starts the sidecar `name` of a data file, in place of a left-over one of that name.
+    async fn create(&self, file: &DataFileMeta, name: &str) -> Result<Box<dyn StorageWriter>, FormatError>;
+
+    /// The size of a sidecar; `None`: there is none.
+    async fn size(&self, file: &DataFileMeta, name: &str) -> Result<Option<u64>, FormatError>;
+
+    /// A range of bytes of a sidecar.
+    async fn read(&self, file: &DataFileMeta, name: &str, range: Range<u64>) -> Result<Bytes, FormatError>;
+
+    /// Removes a sidecar that no snapshot can name.
+    async fn delete(&self, file: &DataFileMeta, name: &str) -> Result<(), FormatError>;
+}
+
+/// Remote lookup files of one bucket, each beside its data file.
+#[derive(Clone, Debug)]
+pub struct BucketRemoteLookups {
+    storage: Arc<dyn Storage>,
+    paths: BucketPaths,
+    external: Option<Arc<dyn StorageFactory>>,
+}
+
+impl BucketRemoteLookups {
+    /// For a bucket at `paths` below the root of `storage`. `external` opens places of data files that are not below it; without it such
+    /// files are refused.
+    pub fn new(storage: Arc<dyn Storage>, paths: BucketPaths, external: Option<Arc<dyn StorageFactory>>) -> Self {
+        Self {
+            storage,
+            paths,
+            external,
+        }
+    }
+
+    async fn locate(&self, file: &DataFileMeta, name: &str) -> Result<(Arc<dyn Storage>, String), FormatError> {
+        let path = match self.paths.extra_file(file, name) {
+            FileLocation::Table(path) => return Ok((Arc::clone(&self.storage), path)),
+            FileLocation::External(path) => path,
+        };
+        match (&self.external, path.rsplit_once('/')) {
+            (Some(factory), Some((directory, name))) => Ok((factory.open(directory).await?, name.to_owned())),
+            _ => Err(FormatError::unsupported(format!(
+                "{path}: a file outside of the table's root"
+            ))),
+        }
+    }
+}
+
+#[async_trait]
+impl RemoteLookupStore for BucketRemoteLookups {
+    async fn create(&self, file: &DataFileMeta, name: &str) -> Result<Box<dyn StorageWriter>, FormatError> {
+        let (storage, path) = self.locate(file, name).await?;
+        // A file of that name is the left-over of a commit that failed; some storages would not write over it.
+        storage.delete(&path).await?;
+        Ok(storage.create(&path).await?)
+    }
+
+    async fn size(&self, file: &DataFileMeta, name: &str) -> Result<Option<u64>, FormatError> {
+        let (storage, path) = self.locate(file, name).await?;
+        Ok(storage.size(&path).await?)
+    }
+
+    async fn read(&self, file: &DataFileMeta, name: &str, range: Range<u64>) -> Result<Bytes, FormatError> {
+        let (storage, path) = self.locate(file, name).await?;
+        let parts = storage.read(&path, std::slice::from_ref(&range)).await?;
+        let part = parts.into_iter().next();
+        part.ok_or_else(|| FormatError::internal(format!("{path}: one range was asked")))
+    }
+
+    async fn delete(&self, file: &DataFileMeta, name: &str) -> Result<(), FormatError> {
+        let (storage, path) = self.locate(file, name).await?;
+        Ok(storage.delete(&path).await?)
+    }
+}
+
+/// The name of a new remote lookup file.
+pub(crate) fn new_name(file: &DataFileMeta, bytes: u64, need: LookupNeed) -> String {
+    format!("{}.{bytes}.{}.{VERSION}{SUFFIX}", file.file_name, identifier(need))
+}
+
+/// The remote lookup file of a data file, if the first one that it names stores what is needed in a form that is known here.
+pub(crate) fn usable_name(file: &DataFileMeta, need: LookupNeed) -> Option<&str> {
+    let name = file.extra_files.iter().find(|name| name.ends_with(SUFFIX))?;
+    let mut parts = name.strip_suffix(SUFFIX)?.rsplit('.');
+    let (version, stored) = (parts.next()?, parts.next()?);
+    (version == VERSION && stored == identifier(need)).then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use paimon_lsm::testing::file;
+
+    use super::*;
+
+    #[test]
+    fn names_tell_what_is_stored() {
+        let mut data = file("data-1.parquet", 5, 1);
+        let name = new_name(&data, 4711, LookupNeed::PositionAndValue);
+        assert_eq!(name, "data-1.parquet.4711.position-and-value.v1.lookup");
+        assert_eq!(usable_name(&data, LookupNeed::Value), None);
+        data.extra_files = vec!["data-1.parquet.index".to_owned(), name.clone()];
+        assert_eq!(usable_name(&data, LookupNeed::PositionAndValue), Some(name.as_str()));
+        assert_eq!(usable_name(&data, LookupNeed::Value), None);
+        for unusable in [
+            "x.lookup",
+            "d.parquet.1.value.v2.lookup",
+            "d.parquet.1.values.v1.lookup",
+        ] {
+            data.extra_files = vec![unusable.to_owned()];
+            assert_eq!(usable_name(&data, LookupNeed::Value), None, "{unusable}");
+        }
+    }
+}
