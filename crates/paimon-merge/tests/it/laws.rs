@@ -420,6 +420,24 @@ fn functions_in_groups_that_depend_on_the_grouping(#[case] function: &str, #[cas
     assert_ne!(at_once, newer_first);
 }
 
+/// The runs of a table need not be stretches of the order by sequence fields: the second row is older than the first.
+#[rstest]
+#[case("partial-update", &[], "+I 1 5 1; +I 1 7 3; +I 1 N 6")]
+#[case("aggregation", &[("fields.v.aggregate-function", "first_value")], "+I 1 5 4; +I 1 7 3; +I 1 9 1")]
+fn late_rows_depend_on_the_grouping(#[case] engine: &str, #[case] given: &[(&str, &str)], #[case] rows: &str) {
+    let mut given = given.to_vec();
+    given.push(("sequence.field", "ts"));
+    let table = Table::new(engine, &[("v", INT), ("ts", INT)], &given);
+    let rows: [Row; 3] = table.rows(rows).try_into().unwrap();
+    let [first, late, last] = rows.map(|row| table.run(std::slice::from_ref(&row), 0));
+    let at_once = table
+        .merge_passing(&[first.clone(), late.clone(), last.clone()])
+        .unwrap();
+    let merged = table.merge_passing(&[first, last]).unwrap();
+    let late_last = table.merge_passing(&[merged, late]).unwrap();
+    assert_ne!(records(&at_once), records(&late_last));
+}
+
 #[rstest]
 #[case::then_an_add("+I 1 10 2; -D 1 11 3; +I 1 12 N")]
 #[case::then_a_retract("+I 1 10 2; -D 1 11 3; -U 1 12 4")]

@@ -1,6 +1,6 @@
 //! Options of merge engines that cannot be right: refused when the table is made, by name, and nothing is left behind.
 
-use paimon::{Table, TableSchema};
+use paimon::{ErrorKind, Table, TableSchema};
 
 use crate::support::Place;
 
@@ -170,26 +170,29 @@ const ILLEGAL: &[(&str, &[&str])] = &[
 #[tokio::test]
 async fn illegal_options_of_engines_are_refused_when_a_table_is_made() {
     let place = Place::new();
-    let location = place.location("t");
     let mut answers = String::new();
-    for (engine, options) in ILLEGAL {
+    for (number, (engine, options)) in ILLEGAL.iter().enumerate() {
+        let location = place.location(&number.to_string());
         let mut schema = TableSchema::builder().option("merge-engine", *engine);
         for (name, text) in COLUMNS {
             schema = schema.column(name, text.parse().unwrap());
         }
         schema = match options.contains(&"partitioned by p") {
-            true => schema.primary_key(["k"]).partition_keys(&["p"]),
+            true => schema.primary_key(["k"]).partition_keys(["p"]),
             false => schema.primary_key(["k", "p"]),
         };
         for (key, text) in options.iter().filter_map(|option| option.split_once('=')) {
             schema = schema.option(key, text);
         }
         let answer = match Table::create(&location, schema.option("bucket", "1"), &place.context).await {
-            Ok(_) => panic!("{engine} {options:?} was accepted"),
-            Err(error) => format!("{:?}: {error}", error.kind()),
+            Ok(_) => "accepted".to_owned(),
+            // What else is not built says so first.
+            Err(error) if error.kind() == ErrorKind::Unsupported => "not built".to_owned(),
+            Err(error) => error.to_string(),
         };
-        answers += &format!("{engine} {}\n    {answer}\n", options.join(" "));
+        assert_ne!(answer, "accepted", "{engine} {options:?}");
         assert!(!Table::exists(&location, &place.context).await.unwrap());
+        answers += &format!("{engine} {}\n    {answer}\n", options.join(" "));
     }
     insta::assert_snapshot!(answers);
 }
