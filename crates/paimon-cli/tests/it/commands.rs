@@ -31,6 +31,27 @@ async fn a_table_is_shown_from_all_sides() {
     assert_snapshot!("explain_full", shell.ok(&["explain", "@t", "--full"]).await);
 }
 
+/// A table that the Java engine wrote: three rows of one file and one of another are deleted.
+#[tokio::test]
+async fn deleted_rows_are_shown() {
+    let table = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../testdata/golden/dv_lookup/warehouse/default.db/t"
+    );
+    let shell = Shell::new();
+    assert_snapshot!("files_deleted", shell.ok(&["files", table, "--snapshot", "8"]).await);
+    assert_snapshot!("levels_deleted", shell.ok(&["levels", table, "--snapshot", "8"]).await);
+    let json = shell.ok(&["levels", table, "--snapshot", "8", "--json"]).await;
+    let bucket: Value = serde_json::from_str(&json).unwrap();
+    let deleted: Vec<Option<i64>> = bucket["runs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|run| run["deletedRows"].as_i64())
+        .collect();
+    assert_eq!(deleted, [Some(1), Some(3)]);
+}
+
 /// Without sizes of files, which change with every version of an encoder.
 fn masked(mut json: Value) -> Value {
     match &mut json {
