@@ -12,6 +12,7 @@ use paimon::format::types::{DataType, Datum, RowKind, TypeKind, array_from_datum
 use paimon::{ReadBuilder, Table, TableCommit, TableSchema, TableWrite};
 use paimon_testkit::model::{Model, Row};
 use proptest::prelude::*;
+use rstest::rstest;
 
 use crate::support::Place;
 
@@ -391,14 +392,19 @@ impl Written {
             });
             rows.push((kind, values.collect()));
         }
+        self.write_rows(rows).await;
+    }
+
+    async fn write_rows(&mut self, rows: Vec<Row>) {
         if rows.is_empty() {
             return;
         }
+        let fields = &self.table.schema().fields;
         let column = |(position, field)| -> ArrayRef {
             array_from_datums(field, rows.iter().map(|row| &row.1[position])).unwrap()
         };
         let columns = fields.iter().enumerate().map(column).collect();
-        let batch = RecordBatch::try_new(Arc::new(arrow_schema(&fields).unwrap()), columns).unwrap();
+        let batch = RecordBatch::try_new(Arc::new(arrow_schema(fields).unwrap()), columns).unwrap();
         let kinds = Int8Array::from_iter_values(rows.iter().map(|row| row.0 as i8));
         self.write.write_with_kinds(&batch, &kinds).await.unwrap();
         self.written.extend(rows);
@@ -474,4 +480,54 @@ proptest! {
             bench.write.abort().await;
         });
     }
+}
+
+/// Keys that are deleted and written again, with a large run at the top that a compaction of a few runs would leave alone: no file can hold
+/// "deleted, then inserted", so such a compaction takes all older runs along.
+#[rstest]
+#[case::partial_update(&[("merge-engine", "partial-update"), ("partial-update.remove-record-on-delete", "true")])]
+#[case::aggregation(&[
+    ("merge-engine", "aggregation"),
+    ("fields.default-aggregate-function", "sum"),
+    ("aggregation.remove-record-on-delete", "true"),
+])]
+#[case::sequence_group(&[
+    ("merge-engine", "partial-update"),
+    ("fields.g.sequence-group", "a,b"),
+    ("partial-update.remove-record-on-sequence-group", "g"),
+])]
+#[ignore = "compactions do not take older runs along yet"]
+#[tokio::test]
+async fn a_removed_row_does_not_come_back(#[case] options: &'static [(&'static str, &'static str)]) {
+    let kind = Kind {
+        columns: &[("a", "INT"), ("b", "INT"), ("g", "INT")],
+        options,
+        retracts: Retracts::Last,
+        growing: &["g"],
+    };
+    let place = Place::new();
+    let mut written = Written::new(&place, kind).await;
+    let row = |kind, key: i32, a: Option<i32>, b: Option<i32>, g: i32| -> Row {
+        let value = |value: Option<i32>| value.map_or(Datum::Null, Datum::Int32);
+        (kind, vec![Datum::Int32(key), value(a), value(b), Datum::Int32(g)])
+    };
+    let many = (0..3000).map(|key| row(RowKind::Insert, key, Some(key), Some(1), key));
+    written.write_rows(many.collect()).await;
+    written.commit(true).await;
+    written.run(&Step::Compact(true)).await;
+    written
+        .write_rows(vec![row(RowKind::Delete, 7, Some(7), Some(1), 4000)])
+        .await;
+    written.commit(true).await;
+    written
+        .write_rows(vec![row(RowKind::Insert, 7, None, Some(5), 4001)])
+        .await;
+    written.commit(true).await;
+    written
+        .write_rows(vec![row(RowKind::Insert, 8, Some(1), None, 4002)])
+        .await;
+    written.commit(true).await;
+    written.run(&Step::Compact(false)).await;
+    written.run(&Step::Compact(true)).await;
+    written.write.abort().await;
 }
