@@ -1,4 +1,5 @@
 //! Behaviour of look-ups.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test ends at the first surprise")]
 
 mod cache;
 mod evolution;
