@@ -8,9 +8,9 @@ use paimon_format::meta::{PathSettings, TablePaths};
 use paimon_format::options::{Options, TableUse, check_options};
 use paimon_format::row::BinaryRow;
 use paimon_format::storage::Storage;
-use paimon_format::types::{DataField, DataType};
+use paimon_format::types::{DataField, DataType, TypeKind};
 use paimon_manifest::scan::SplitSettings;
-use paimon_manifest::schema::{SchemaBuilder, SchemaStore, TableSchema};
+use paimon_manifest::schema::{SchemaBuilder, SchemaChange, SchemaStore, TableSchema};
 use paimon_manifest::snapshot::{ConsumerStore, Snapshot, SnapshotStore, TimeTravel};
 use paimon_merge::engine::MergeEngine;
 
@@ -39,8 +39,13 @@ struct Inner {
     context: Context,
     schema: Arc<TableSchema>,
     options: Options,
+<<<<<<< HEAD
     /// Those of the schema alone.
     stored_options: Options,
+=======
+    /// Those of `options` that this use set.
+    dynamic: Options,
+>>>>>>> main
     schemas: SchemaStore,
     snapshots: SnapshotStore,
     paths: TablePaths,
@@ -110,6 +115,7 @@ impl Table {
                 ..TableSchema::clone(&schema)
             })
         };
+        let dynamic = options::table_options(dynamic);
         let partition_fields = fields_of(&schema, &schema.partition_keys);
         let paths = TablePaths::new(PathSettings::from_options(partition_fields, &options)?);
         let snapshots = SnapshotStore::new(Arc::clone(&storage), context.env().clone());
@@ -120,7 +126,11 @@ impl Table {
                 context,
                 schema,
                 options,
+<<<<<<< HEAD
                 stored_options,
+=======
+                dynamic,
+>>>>>>> main
                 schemas,
                 snapshots,
                 paths,
@@ -130,14 +140,45 @@ impl Table {
 
     /// The same table with further options for this use. Errors: `Invalid` naming an option that cannot differ from the schema's.
     pub fn with_options(&self, options: &Options) -> Result<Self> {
+        let mut dynamic = self.inner.dynamic.clone();
+        for (key, value) in options.iter() {
+            dynamic.set(key, value);
+        }
+        self.at(Arc::clone(&self.inner.schema), &dynamic)
+    }
+
+    /// The same table, with the options of this use, at its latest schema. Errors: as [`Table::open`].
+    pub async fn refreshed(&self) -> Result<Self> {
+        match self.inner.schemas.latest().await? {
+            Some(schema) => self.at(schema, &self.inner.dynamic),
+            None => Err(Error::not_found(format!("{} is no table any more", self.location()))),
+        }
+    }
+
+    /// Changes the schema, and returns the table at its new version. Writers and readers that are open stay at theirs: what they write
+    /// has null in columns that were added.
+    ///
+    /// Errors: `Invalid` naming the column that cannot be changed so; `Unsupported` for a type that this engine could not write;
+    /// `Conflict` when others change the schema all the time. The schema is as it was then.
+    pub async fn alter(&self, changes: &[SchemaChange]) -> Result<Self> {
+        let now_ms = self.context().env().clock.now_ms();
+        let latest = self.refreshed().await?;
+        let next = latest.schema().with_changes(changes, now_ms)?;
+        latest.at(Arc::new(next), &self.inner.dynamic)?.check_writable()?;
+        let schema = self.inner.schemas.alter(changes, now_ms).await?;
+        self.at(schema, &self.inner.dynamic)
+    }
+
+    /// The same table at a schema, with options for this use.
+    fn at(&self, schema: Arc<TableSchema>, dynamic: &Options) -> Result<Self> {
         let inner = &self.inner;
         Self::new(
             &inner.location,
             Arc::clone(&inner.storage),
             inner.context.clone(),
             inner.schemas.clone(),
-            Arc::clone(&inner.schema),
-            options,
+            schema,
+            dynamic,
         )
     }
 
@@ -282,12 +323,15 @@ impl Table {
         let promises = self.merge_engine()?.promises();
         options::check_changelog(self.options(), promises, &self.schema().kv_schema()?)?;
         let settings = RowSettings::from_options(self.options())?;
-        if let Some(name) = &settings.row_kind_field
-            && self.schema().field(name).is_none()
-        {
-            return Err(Error::invalid(format!(
-                "option 'rowkind.field' = '{name}': the table has no such column"
-            )));
+        if let Some(name) = &settings.row_kind_field {
+            let wrong = match self.schema().field(name).map(|field| &field.data_type.kind) {
+                None => "the table has no such column".to_owned(),
+                Some(TypeKind::Char(_) | TypeKind::VarChar(_)) => String::new(),
+                Some(other) => format!("it holds {other}, and must hold text"),
+            };
+            if !wrong.is_empty() {
+                return Err(Error::invalid(format!("option 'rowkind.field' = '{name}': {wrong}")));
+            }
         }
         BucketStores::new(self)?;
         BucketMode::from_options(self.options())?;
