@@ -39,13 +39,10 @@ struct Inner {
     context: Context,
     schema: Arc<TableSchema>,
     options: Options,
-<<<<<<< HEAD
     /// Those of the schema alone.
     stored_options: Options,
-=======
     /// Those of `options` that this use set.
     dynamic: Options,
->>>>>>> main
     schemas: SchemaStore,
     snapshots: SnapshotStore,
     paths: TablePaths,
@@ -126,11 +123,8 @@ impl Table {
                 context,
                 schema,
                 options,
-<<<<<<< HEAD
                 stored_options,
-=======
                 dynamic,
->>>>>>> main
                 schemas,
                 snapshots,
                 paths,
