@@ -69,6 +69,8 @@ pub struct BucketReport {
     pub input: FileTotals,
     /// Files in their place. A file that only changed its level counts on both sides. Zero in a dry run.
     pub output: FileTotals,
+    /// Changelog files. Zero in a dry run.
+    pub changelog: FileTotals,
 }
 
 /// Sums over data files.
@@ -205,6 +207,7 @@ impl CompactBuilder {
                     output_level: unit.output_level,
                     input: FileTotals::of(&unit.files),
                     output: FileTotals::default(),
+                    changelog: FileTotals::default(),
                 });
                 picked.push(bucket);
             }
@@ -255,6 +258,7 @@ impl CompactBuilder {
         for (bucket, message) in report.buckets.iter_mut().zip(&messages) {
             bucket.input = FileTotals::of(&message.increment.compact.compact_before);
             bucket.output = FileTotals::of(&message.increment.compact.compact_after);
+            bucket.changelog = FileTotals::of(&message.increment.compact.changelog_files);
         }
         match commit.commit(BATCH_IDENTIFIER, messages.clone()).await {
             Ok(snapshots) => {

@@ -7,7 +7,7 @@ use paimon_format::dv::BucketDvMaintainer;
 use paimon_format::meta::{DataFileMeta, IndexFileMeta};
 use paimon_format::row::BinaryRow;
 use paimon_format::types::DataType;
-use paimon_lsm::compact::{CompactSettings, drop_delete};
+use paimon_lsm::compact::{CompactSettings, CompactStep};
 use paimon_lsm::levels::{KeyOrder, LevelSortedRun, Levels};
 use paimon_lsm::pick::{CompactUnit, PickReason};
 use paimon_manifest::scan::ScanFilter;
@@ -96,6 +96,8 @@ pub struct BucketPick {
     pub unit: Option<CompactUnit>,
     /// Whether deletes would go away: nothing older than the unit can hold their keys.
     pub drop_delete: bool,
+    /// What would be done, in key order.
+    pub steps: Vec<CompactStep>,
     /// The rule and the numbers that made it so, in words.
     pub why: String,
 }
@@ -171,25 +173,26 @@ impl Table {
 
     /// What a compaction of the bucket would do now: what the strategy picks, or a full compaction.
     ///
-    /// Errors: `Invalid` naming an option.
+    /// Errors: `Invalid` naming an option; `Corrupt` when a file's key bounds cannot be read.
     pub fn explain(&self, bucket: &BucketLevels, full: bool) -> Result<BucketPick> {
         let stores = BucketStores::new(self)?;
         let settings = &stores.settings().compact;
-        let unit = stores.compactor(bucket)?.pick(full);
-        let why = match &unit {
-            Some(unit) => why(unit, bucket.runs(), settings),
-            None => why_not(bucket.runs(), full, settings, bucket.levels.max_level()),
+        let mut compactor = stores.compactor(bucket)?;
+        let Some(unit) = compactor.pick(full)? else {
+            return Ok(BucketPick {
+                unit: None,
+                drop_delete: false,
+                steps: Vec::new(),
+                why: why_not(bucket.runs(), full, settings, bucket.levels.max_level()),
+            });
         };
-        let drop_delete = unit.as_ref().is_some_and(|unit| {
-            let highest = bucket.levels.non_empty_highest_level();
-            drop_delete(
-                unit.output_level,
-                highest,
-                settings.lookup.deletion_vector,
-                settings.force_keep_delete,
-            )
-        });
-        Ok(BucketPick { unit, drop_delete, why })
+        let task = compactor.task(unit.clone())?;
+        Ok(BucketPick {
+            drop_delete: task.drop_delete,
+            steps: compactor.steps(&task)?,
+            why: why(&unit, bucket.runs(), settings),
+            unit: Some(unit),
+        })
     }
 }
 
@@ -229,6 +232,9 @@ fn why(unit: &CompactUnit, runs: &[LevelSortedRun], settings: &CompactSettings) 
             runs.len(),
             universal.compaction_trigger
         ),
+        PickReason::ForceUpLevel0 if settings.lookup.need_lookup() => {
+            "level 0 must not stay behind where old rows are looked up (lookup-compact)".to_owned()
+        }
         PickReason::ForceUpLevel0 => "level 0 must not stay behind (compaction.force-up-level-0)".to_owned(),
         PickReason::Full => "a full compaction is asked for".to_owned(),
         _ => format!("{:?}", unit.reason),

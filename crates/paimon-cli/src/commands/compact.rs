@@ -77,6 +77,8 @@ fn to_json(report: &CompactReport, dry_run: bool) -> serde_json::Value {
             "filesOut": bucket.output.files,
             "bytesOut": bucket.output.bytes,
             "rowsOut": bucket.output.rows,
+            "changelogFiles": bucket.changelog.files,
+            "changelogRows": bucket.changelog.rows,
         })
     });
     let (input, output) = report.totals();
@@ -136,7 +138,14 @@ pub(super) fn text(report: &CompactReport, dry_run: bool) -> String {
             report.snapshot.map_or_else(|| "?".to_owned(), |id| id.to_string()),
         )
     };
-    format!("{grid}{end}\n")
+    let changes = report.buckets.iter().fold((0, 0), |(files, rows), bucket| {
+        (files + bucket.changelog.files, rows + bucket.changelog.rows)
+    });
+    let changelog = match changes {
+        (0, _) => String::new(),
+        (files, rows) => format!("; changelog: {} in {}", counted(rows, "row"), counted(files, "file")),
+    };
+    format!("{grid}{end}{changelog}\n")
 }
 
 /// The rule as the option that it follows.

@@ -1,6 +1,8 @@
 //! `paimon explain`.
 
 use clap::Args;
+use paimon::format::meta::DataFileMeta;
+use paimon::lsm::compact::CompactStep;
 use paimon::{BucketPick, TimeTravel};
 use serde_json::json;
 
@@ -45,6 +47,7 @@ impl Explain {
                         "bytes": pick.bytes(),
                         "outputLevel": unit.output_level,
                         "dropDelete": pick.drop_delete,
+                        "steps": pick.steps.iter().map(step_json).collect::<Vec<_>>(),
                     })),
                     "why": pick.why,
                 }))?;
@@ -69,11 +72,60 @@ pub(super) fn text(pick: &BucketPick) -> String {
         "deletes stay"
     };
     format!(
-        "→ the {} newest {runs} ({} in {}) to level {}; {deletes}\n  because {}\n",
+        "→ the {} newest {runs} ({} in {}) to level {}; {deletes}\n{}  because {}\n",
         unit.runs,
         bytes(pick.bytes()),
         counted(unit.files.len() as u64, "file"),
         unit.output_level,
+        steps(&pick.steps),
         pick.why,
     )
+}
+
+/// What happens to the files, where changes are looked for.
+fn steps(steps: &[CompactStep]) -> String {
+    let is_told = |step: &CompactStep| {
+        matches!(
+            step,
+            CompactStep::Rewrite { changelog: true, .. } | CompactStep::Upgrade { changelog: true, .. }
+        )
+    };
+    if !steps.iter().any(is_told) {
+        return String::new();
+    }
+    let words = steps.iter().map(|step| {
+        let told = if is_told(step) {
+            "and read for changes"
+        } else {
+            "without a look for changes"
+        };
+        let (done, files) = match step {
+            CompactStep::Rewrite { .. } => ("merged", files_of(step).count()),
+            CompactStep::Upgrade { .. } => ("only moved", 1),
+        };
+        format!("{} {done}, {told}", counted(files as u64, "file"))
+    });
+    format!("  {}\n", words.collect::<Vec<_>>().join("; "))
+}
+
+fn step_json(step: &CompactStep) -> serde_json::Value {
+    let (what, changelog) = match step {
+        CompactStep::Rewrite { changelog, .. } => ("rewrite", changelog),
+        CompactStep::Upgrade { changelog, .. } => ("upgrade", changelog),
+    };
+    json!({
+        "step": what,
+        "files": files_of(step).map(|file| &file.file_name).collect::<Vec<_>>(),
+        "changelog": changelog,
+    })
+}
+
+fn files_of(step: &CompactStep) -> Box<dyn Iterator<Item = &DataFileMeta> + '_> {
+    match step {
+        CompactStep::Rewrite { sections, .. } => {
+            let runs = sections.iter().flatten();
+            Box::new(runs.flat_map(|run| run.files()).map(AsRef::as_ref))
+        }
+        CompactStep::Upgrade { file, .. } => Box::new(std::iter::once(file.as_ref())),
+    }
 }

@@ -136,6 +136,7 @@ struct Job {
 
 impl Job {
     async fn commit(&mut self, writer: &mut TableWrite) -> Result<(), CliError> {
+        writer.compact_if_due(self.identifier).await?;
         let messages = writer.prepare_commit(true).await?;
         let files = messages.iter().flat_map(|message| &message.increment.data.new_files);
         let (count, bytes) = files.fold((0, 0), |(count, bytes), file| {

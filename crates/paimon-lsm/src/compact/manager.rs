@@ -97,32 +97,23 @@ impl MergeTreeCompactManager {
 
     /// What the strategy picks now, or a full compaction; `None`: nothing that changes anything. Nothing is started, but a strategy
     /// that counts its picks has counted this one.
-    pub fn pick(&mut self, full: bool) -> Option<CompactUnit> {
+    ///
+    /// Errors: `Corrupt` when a file's key bounds cannot be read; `Internal` when the strategy breaks its contract.
+    pub fn pick(&mut self, full: bool) -> Result<Option<CompactUnit>, LsmError> {
         let runs = self.levels.level_sorted_runs();
         let context = PickContext::now(&*self.env.clock, self.levels.number_of_levels());
-        if full {
+        let unit = if full {
             let vectors = self.vectors.as_ref();
-            return pick_full_compaction(context.num_levels, &runs, |file| {
+            pick_full_compaction(context.num_levels, &runs, |file| {
                 let vector = vectors.and_then(|vectors| vectors.deletion_vector_of(&file.file_name));
                 vector.is_some() || self.rewriter.must_rewrite(file, context.now_ms)
-            });
-        }
-        self.strategy.pick(&runs, &context).filter(|unit| !unit.is_no_op())
-    }
-
-    /// The next compaction with all that is decided before it starts. As [`pick`](Self::pick).
-    ///
-    /// Errors: `Internal` when the strategy breaks its contract; `Invalid` when deletion vectors are missing.
-    pub fn plan(&mut self, full: bool) -> Result<Option<CompactTask>, LsmError> {
-        if self.settings.lookup.deletion_vector && self.vectors.is_none() {
-            return Err(LsmError::Invalid(
-                "compactions of a table with deletion vectors need those of the bucket".into(),
-            ));
-        }
-        let Some(unit) = self.pick(full) else {
+            })
+        } else {
+            self.strategy.pick(&runs, &context).filter(|unit| !unit.is_no_op())
+        };
+        let Some(unit) = unit else {
             return Ok(None);
         };
-        let unit = self.with_older_runs(unit)?;
         let max_level = self.levels.max_level();
         if !(1..=max_level).contains(&unit.output_level) {
             return Err(LsmError::Internal(format!(
@@ -130,10 +121,31 @@ impl MergeTreeCompactManager {
                 unit.output_level
             )));
         }
-        let highest = self.levels.non_empty_highest_level();
+        self.with_older_runs(unit).map(Some)
+    }
+
+    /// The next compaction with all that is decided before it starts. As [`pick`](Self::pick).
+    ///
+    /// Errors: also those of [`task`](Self::task).
+    pub fn plan(&mut self, full: bool) -> Result<Option<CompactTask>, LsmError> {
+        match self.pick(full)? {
+            Some(unit) => self.task(unit).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// What was picked, with all that is decided before it starts.
+    ///
+    /// Errors: `Invalid` when deletion vectors are missing.
+    pub fn task(&self, unit: CompactUnit) -> Result<CompactTask, LsmError> {
+        if self.settings.lookup.deletion_vector && self.vectors.is_none() {
+            return Err(LsmError::Invalid(
+                "compactions of a table with deletion vectors need those of the bucket".into(),
+            ));
+        }
         let drops = drop_delete(
             unit.output_level,
-            highest,
+            self.levels.non_empty_highest_level(),
             self.vectors.is_some(),
             self.settings.force_keep_delete,
         );
@@ -147,7 +159,7 @@ impl MergeTreeCompactManager {
             let older = self.levels.level_sorted_runs().into_iter().skip(runs);
             task.older = LevelsView::new(num_levels, older.collect());
         }
-        Ok(Some(task))
+        Ok(task)
     }
 
     /// The unit, or all runs in its place: where a delete removes the row that older runs hold, and a later row of its key would begin

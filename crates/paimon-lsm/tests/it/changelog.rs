@@ -1,7 +1,13 @@
 //! Changelogs of flushes and compactions, and the files that make them.
 
 use std::fmt::Write;
+use std::sync::Arc;
 
+use paimon_format::dv::{BitmapKind, BucketDvMaintainer, DeletionVectorsIndexFile};
+use paimon_format::meta::{IndexFileNames, PathSettings, TablePaths};
+use paimon_format::options::Options;
+use paimon_format::row::BinaryRow;
+use paimon_format::storage::{FileRoots, MemoryStorage, Storage};
 use paimon_lsm::write::MergeTreeWriter;
 use paimon_lsm::write::WaitCompaction::{No, Yes};
 
@@ -158,6 +164,55 @@ async fn without_waiting_the_changelog_comes_later() {
     bucket.commit(&increment);
     assert_eq!(bucket.records(&increment.compact.changelog_files).await, "+I(1,1)");
     assert!(!writer.compact_not_completed().unwrap());
+}
+
+/// The deletion vectors of a bucket in memory, none yet.
+fn no_vectors(bucket: &Bucket) -> BucketDvMaintainer {
+    let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new(Arc::clone(&bucket.env.clock)));
+    let paths = TablePaths::new(PathSettings::from_options(Vec::new(), &Options::new()).unwrap());
+    let paths = paths.bucket(&BinaryRow::default(), 0).unwrap();
+    let names = Arc::new(IndexFileNames::new(Arc::clone(&bucket.env.ids)));
+    let index = DeletionVectorsIndexFile::new(FileRoots::new(storage), paths, names, BitmapKind::Bits32);
+    BucketDvMaintainer::new(index)
+}
+
+#[tokio::test]
+async fn old_rows_are_marked_as_deleted() {
+    let mut bucket = Bucket::with_options(&[("changelog-producer", "lookup"), ("deletion-vectors.enabled", "true")]);
+    let vectors = no_vectors(&bucket);
+    let index = vectors.index().clone();
+    let mut writer = bucket.builder().deletion_vectors(vectors).build().unwrap();
+    base(&mut bucket, &mut writer).await;
+    let mut text = String::new();
+    for changes in [
+        vec![(101, Some(1)), (102, None)],
+        vec![(102, Some(2))],
+        vec![(101, Some(3))],
+    ] {
+        write(&mut writer, &bucket.schema, &changes).await;
+        let increment = writer.prepare_commit(Yes).await.unwrap();
+        bucket.commit(&increment);
+        let compact = &increment.compact;
+        writeln!(text, "changelog: {}", bucket.records(&compact.changelog_files).await).unwrap();
+        text.push_str(&bucket.tree());
+        assert!(compact.new_index_files.len() <= 1, "{compact:?}");
+        for file in &compact.new_index_files {
+            for (name, rows) in index.read(file, |_| true).await.unwrap() {
+                writeln!(text, "deleted: {name} {:?}", rows.iter().collect::<Vec<_>>()).unwrap();
+            }
+        }
+        text.push('\n');
+    }
+    // Files with vectors are rewritten, and the vectors go.
+    writer.compact(true).await.unwrap();
+    let increment = writer.prepare_commit(Yes).await.unwrap();
+    bucket.commit(&increment);
+    text.push_str(&bucket.tree());
+    let [file] = &increment.compact.new_index_files[..] else {
+        panic!("{increment:?}")
+    };
+    assert!(index.read(file, |_| true).await.unwrap().is_empty());
+    insta::assert_snapshot!(text);
 }
 
 /// Values that were deleted are not part of what comes after.

@@ -27,6 +27,8 @@ struct Faulty {
     writes: Arc<Semaphore>,
     fail_reads: Arc<AtomicBool>,
     fail_writes: Arc<AtomicBool>,
+    /// As `fail_writes`, for changelog files.
+    fail_changelog: Arc<AtomicBool>,
 }
 
 const MANY: usize = 1 << 20;
@@ -40,6 +42,7 @@ impl Faulty {
             writes: Arc::new(Semaphore::new(MANY)),
             fail_reads: Arc::default(),
             fail_writes: Arc::default(),
+            fail_changelog: Arc::default(),
         };
         bucket.files = Arc::new(faulty.clone());
         faulty
@@ -90,7 +93,11 @@ impl KvFiles for Faulty {
     }
 
     fn changelog_sink(&self, level: i32) -> Box<dyn BatchSink> {
-        self.inner.changelog_sink(level)
+        Box::new(FaultySink {
+            inner: self.inner.changelog_sink(level),
+            writes: Arc::clone(&self.writes),
+            fail: Arc::clone(&self.fail_changelog),
+        })
     }
 
     async fn delete(&self, file: &DataFileMeta) -> Result<(), FormatError> {
@@ -288,6 +295,60 @@ async fn a_flush_that_is_dropped_half_way_ends_the_writer() {
     }
     Faulty::open_again(&faulty.writes);
     assert_eq!(writer.prepare_commit(No).await.unwrap_err().kind(), ErrorKind::Invalid);
+    writer.close().await;
+    assert_eq!(bucket.memory.names(), [""; 0]);
+}
+
+#[tokio::test]
+async fn changelog_and_data_of_a_failed_compaction_go_together() {
+    let mut bucket = Bucket::with_options(&[
+        ("changelog-producer", "lookup"),
+        ("merge-engine", "aggregation"),
+        ("fields.v.aggregate-function", "sum"),
+    ]);
+    let faulty = Faulty::around(&mut bucket);
+    let mut writer = bucket.writer();
+    write(&mut writer, &bucket.schema, &all(0..5, 1)).await;
+    let increment = writer.prepare_commit(Yes).await.unwrap();
+    bucket.commit(&increment);
+    for broken in [&faulty.fail_reads, &faulty.fail_writes, &faulty.fail_changelog] {
+        // The flush goes well, the compaction does not.
+        bucket.settings.write_only = true;
+        let mut beside = bucket.writer();
+        write(&mut beside, &bucket.schema, &all(0..5, 1)).await;
+        let increment = beside.prepare_commit(No).await.unwrap();
+        bucket.commit(&increment);
+        bucket.settings.write_only = false;
+        let known = faulty.inner.names();
+        let mut writer = bucket.writer();
+        broken.store(true, Ordering::SeqCst);
+        assert!(writer.compact_not_completed().unwrap());
+        let error = writer.sync().await.unwrap_err();
+        broken.store(false, Ordering::SeqCst);
+        assert_eq!(error.to_string(), "bucket-0/file: storage unavailable: on purpose");
+        assert_eq!(faulty.inner.names(), known);
+    }
+    let mut writer = bucket.writer();
+    let increment = writer.prepare_commit(Yes).await.unwrap();
+    bucket.commit(&increment);
+    // Three rows of a key that were merged before the old one was looked up.
+    assert_eq!(
+        bucket.records(&increment.compact.changelog_files).await,
+        "-U(0,1) +U(0,4) -U(1,1) +U(1,4) -U(2,1) +U(2,4) -U(3,1) +U(3,4) -U(4,1) +U(4,4)"
+    );
+}
+
+#[tokio::test]
+async fn an_input_changelog_goes_with_its_flush() {
+    let mut bucket = Bucket::with_options(&[("changelog-producer", "input")]);
+    let faulty = Faulty::around(&mut bucket);
+    let mut writer = bucket.writer();
+    faulty.fail_changelog.store(true, Ordering::SeqCst);
+    write(&mut writer, &bucket.schema, &all(0..5, 1)).await;
+    assert_eq!(
+        writer.prepare_commit(No).await.unwrap_err().kind(),
+        ErrorKind::Unavailable
+    );
     writer.close().await;
     assert_eq!(bucket.memory.names(), [""; 0]);
 }

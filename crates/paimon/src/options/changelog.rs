@@ -44,6 +44,21 @@ pub(crate) fn check_changelog(options: &Options, promises: Promises, schema: &Kv
     Ok(ChangelogSettings::from_options(options)?.check(schema)?)
 }
 
+/// After how many commits of a job a full compaction is due; `None`: never by itself.
+///
+/// Errors: `Invalid`, naming the option.
+pub(crate) fn full_compaction_delta_commits(options: &Options) -> Result<Option<i32>> {
+    let set = options.int("full-compaction.delta-commits")?;
+    if let Some(commits) = set.filter(|&commits| commits < 1) {
+        return Err(FormatError::invalid(format!(
+            "option 'full-compaction.delta-commits' = '{commits}': expected a number of at least 1"
+        ))
+        .into());
+    }
+    let producer = ChangelogProducer::from_options(options)?;
+    Ok(set.or((producer == ChangelogProducer::FullCompaction).then_some(1)))
+}
+
 /// Refuses to use a table otherwise than it was made: files above level 0 hold complete states of their keys where old rows are looked
 /// up, and parts of them elsewhere. Engines that merge a result once more without harm do not mind.
 ///

@@ -16,7 +16,7 @@ use paimon_manifest::scan::BucketFiles;
 
 use crate::bucket::BucketStores;
 use crate::error::{Error, Result};
-use crate::options::{BucketMode, RowSettings};
+use crate::options::{self, BucketMode, RowSettings};
 use crate::table::Table;
 use crate::write::route::{self, Part};
 use crate::write::rows::{Prepared, RowPreparation};
@@ -63,6 +63,8 @@ struct BucketWriter {
     writer: MergeTreeWriter,
     /// The last commit got nothing from it.
     idle: bool,
+    /// It was written to after its last full compaction.
+    since_full: bool,
 }
 
 impl Columns {
@@ -150,6 +152,7 @@ impl TableWrite {
                 return Err(Error::internal("a bucket without a writer"));
             };
             let kinds = row_kinds(&part.kinds)?;
+            writer.since_full = true;
             let written = writer.writer.write(&part.rows, &kinds).await;
             written.map_err(|error| Error::from(error).in_bucket(&writer.name))?;
         }
@@ -275,6 +278,7 @@ impl TableWrite {
                     name,
                     writer,
                     idle: false,
+                    since_full: false,
                 }))
             }
         }
@@ -331,6 +335,35 @@ impl TableWrite {
         };
         let compacted = writer.writer.compact(full).await;
         compacted.map_err(|error| Error::from(error).in_bucket(&writer.name))
+    }
+
+    /// Starts the full compactions that are due before the commit with this identifier: of the buckets written to since their last one, when
+    /// the identifier is a multiple of `full-compaction.delta-commits` (1 for the changelog producer `full-compaction` where it is not set).
+    /// `true`: they have been started, and [`prepare_commit`](Self::prepare_commit) should wait for them.
+    ///
+    /// Errors: `Invalid` naming the option; those of flushing.
+    ///
+    /// Source: `org.apache.paimon.flink.sink.GlobalFullCompactionSinkWrite`.
+    pub async fn compact_if_due(&mut self, identifier: i64) -> Result<bool> {
+        let Some(every) = options::full_compaction_delta_commits(self.table.options())? else {
+            return Ok(false);
+        };
+        if self.stores.settings().write_only || identifier % i64::from(every) != 0 {
+            return Ok(false);
+        }
+        let mut started = false;
+        for writer in self.writers.values_mut().filter(|writer| writer.since_full) {
+            let compacted = writer.writer.compact(true).await;
+            compacted.map_err(|error| Error::from(error).in_bucket(&writer.name))?;
+            writer.since_full = false;
+            started = true;
+        }
+        Ok(started)
+    }
+
+    /// Whether a streaming job's commits should wait for compaction: `lookup-wait`, in a table whose compactions look old rows up.
+    pub fn prepare_commit_wait_compaction(&self) -> bool {
+        self.stores.settings().prepare_commit_wait_compaction()
     }
 
     /// Flushes all buckets and takes out what they wrote since the last call, to be committed. With `wait_compaction` the

@@ -66,8 +66,8 @@ pub(super) const SECTION: Section = Section {
             "full-compaction.delta-commits",
             Int,
             None,
-            Other,
-            "jobs of Flink and Spark",
+            Honoured,
+            "by jobs that ask for it: `paimon write`, `TableWrite::compact_if_due`",
         ),
         KnownOption::new("precommit-compact", Bool, Some("false"), Other, "jobs of Flink"),
         KnownOption::new(
