@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use paimon_format::FormatError;
-use paimon_format::dv::DeletionVectorsIndexFile;
+use paimon_format::dv::{BucketDvMaintainer, DeletionVectorsIndexFile};
 use paimon_format::env::{Budget, Env};
 use paimon_format::kv::{KvFileSettings, KvFiles, KvSchema, PartitionValue, SchemaSource, TableKvFiles};
-use paimon_format::meta::{DataFileMeta, IndexFileNames};
+use paimon_format::meta::{DataFileMeta, IndexFileMeta, IndexFileNames};
 use paimon_format::row::BinaryRow;
 use paimon_format::storage::FileRoots;
 use paimon_format::types::DataField;
@@ -16,6 +16,7 @@ use paimon_lsm::levels::{KeyOrder, Section};
 use paimon_lsm::pick::PickRule;
 use paimon_lsm::read::MergeRead;
 use paimon_lsm::write::{MergeTreeWriter, WriteSettings, last_full_ms};
+use paimon_manifest::scan::BucketFiles;
 use paimon_manifest::schema::SchemaStore;
 use paimon_merge::changelog::LookupMergeFunction;
 use paimon_merge::engine::MergeEngine;
@@ -45,10 +46,11 @@ impl BucketStores {
     pub(crate) fn new(table: &Table) -> Result<Self> {
         let schema = Arc::new(table.schema().kv_schema()?);
         let options = table.options();
+        let engine = table.merge_engine()?;
         Ok(Self {
             keys: KeyOrder::new(&schema)?,
-            engine: table.merge_engine()?,
-            settings: WriteSettings::from_options(options, false)?,
+            settings: WriteSettings::from_options(options, engine.promises())?,
+            engine,
             expire: RecordLevelExpire::from_options(options, &schema)?,
             files: Arc::new(KvFileSettings::from_options(options)?),
             schemas: Arc::new(StoredSchemas(table.schemas().clone())),
@@ -76,13 +78,20 @@ impl BucketStores {
     }
 
     /// A writer that goes on where the bucket's files end.
-    pub(crate) fn writer(
+    pub(crate) async fn writer(
         &self,
         partition: &BinaryRow,
         bucket: i32,
-        files: Vec<Arc<DataFileMeta>>,
+        live: Option<&BucketFiles>,
         buffers: Budget,
     ) -> Result<MergeTreeWriter> {
+        let files = live.map(|live| live.files.clone()).unwrap_or_default();
+        let vectors = if self.settings.write_only {
+            None
+        } else {
+            let index_files = live.map(BucketFiles::deletion_index_files).unwrap_or_default();
+            self.vectors(partition, bucket, &index_files, &files).await?
+        };
         let builder = MergeTreeWriter::builder(Arc::clone(&self.schema), self.kv_files(partition, bucket)?)
             .engine(Arc::clone(&self.engine))
             .settings(self.settings.clone())
@@ -93,7 +102,26 @@ impl BucketStores {
             Some(expire) => builder.expire(expire.clone()),
             None => builder,
         };
+        let builder = match vectors {
+            Some(vectors) => builder.deletion_vectors(vectors),
+            None => builder,
+        };
         Ok(builder.build()?)
+    }
+
+    /// The deletion vectors of a bucket with these files; `None`: a table without.
+    pub(crate) async fn vectors(
+        &self,
+        partition: &BinaryRow,
+        bucket: i32,
+        index_files: &[Arc<IndexFileMeta>],
+        files: &[Arc<DataFileMeta>],
+    ) -> Result<Option<BucketDvMaintainer>> {
+        if self.vectors.is_none() {
+            return Ok(None);
+        }
+        let index = self.deletion_vectors(partition, bucket)?;
+        Ok(Some(BucketDvMaintainer::restore(index, index_files, files).await?))
     }
 
     /// What compacts a bucket.
@@ -103,18 +131,23 @@ impl BucketStores {
             self.kv_files(bucket.partition.row(), bucket.bucket)?,
             Arc::clone(&self.schema),
             Arc::clone(&self.engine),
-            &self.settings.compact,
+            self.settings.compact.clone(),
             self.expire.clone(),
+            None,
         )?;
         let settings = self.settings.compact.clone();
         let last_full_ms = last_full_ms(&bucket.levels().all_files(), settings.num_levels - 1, &self.env());
-        Ok(MergeTreeCompactManager::new(
+        let manager = MergeTreeCompactManager::new(
             bucket.levels().clone(),
             settings.strategy.strategy(last_full_ms),
             settings,
             Arc::new(rewriter),
             self.env(),
-        ))
+        );
+        Ok(match bucket.vectors() {
+            Some(vectors) => manager.with_deletion_vectors(vectors.clone()),
+            None => manager,
+        })
     }
 
     /// A merged or raw read of a bucket's files.
