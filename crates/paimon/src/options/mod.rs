@@ -6,7 +6,9 @@
 mod buckets;
 mod deletion_vectors;
 mod dynamic;
+mod incremental;
 mod lookup;
+mod streaming;
 mod travel;
 mod writing;
 
@@ -14,6 +16,8 @@ pub use buckets::BucketMode;
 pub use deletion_vectors::DeletionVectorSettings;
 pub use dynamic::table_options;
 pub(crate) use dynamic::with_dynamic_options;
+pub(crate) use incremental::incremental_range;
 pub(crate) use lookup::needs_lookup;
+pub(crate) use streaming::{StreamSettings, stream_start};
 pub(crate) use travel::time_travel;
 pub use writing::RowSettings;
