@@ -8,7 +8,7 @@ use paimon_format::meta::{PathSettings, TablePaths};
 use paimon_format::options::{Options, TableUse, check_options};
 use paimon_format::row::BinaryRow;
 use paimon_format::storage::Storage;
-use paimon_format::types::{DataField, DataType};
+use paimon_format::types::{DataField, DataType, TypeKind};
 use paimon_manifest::scan::SplitSettings;
 use paimon_manifest::schema::{SchemaBuilder, SchemaChange, SchemaStore, TableSchema};
 use paimon_manifest::snapshot::{ConsumerStore, Snapshot, SnapshotStore, TimeTravel};
@@ -39,10 +39,10 @@ struct Inner {
     context: Context,
     schema: Arc<TableSchema>,
     options: Options,
-    /// Those of `options` that this use set.
-    dynamic: Options,
     /// Those of the schema alone.
     stored_options: Options,
+    /// Those of `options` that this use set.
+    dynamic: Options,
     schemas: SchemaStore,
     snapshots: SnapshotStore,
     paths: TablePaths,
@@ -123,8 +123,8 @@ impl Table {
                 context,
                 schema,
                 options,
-                dynamic,
                 stored_options,
+                dynamic,
                 schemas,
                 snapshots,
                 paths,
@@ -317,12 +317,15 @@ impl Table {
         let promises = self.merge_engine()?.promises();
         options::check_changelog(self.options(), promises, &self.schema().kv_schema()?)?;
         let settings = RowSettings::from_options(self.options())?;
-        if let Some(name) = &settings.row_kind_field
-            && self.schema().field(name).is_none()
-        {
-            return Err(Error::invalid(format!(
-                "option 'rowkind.field' = '{name}': the table has no such column"
-            )));
+        if let Some(name) = &settings.row_kind_field {
+            let wrong = match self.schema().field(name).map(|field| &field.data_type.kind) {
+                None => "the table has no such column".to_owned(),
+                Some(TypeKind::Char(_) | TypeKind::VarChar(_)) => String::new(),
+                Some(other) => format!("it holds {other}, and must hold text"),
+            };
+            if !wrong.is_empty() {
+                return Err(Error::invalid(format!("option 'rowkind.field' = '{name}': {wrong}")));
+            }
         }
         BucketStores::new(self)?;
         BucketMode::from_options(self.options())?;

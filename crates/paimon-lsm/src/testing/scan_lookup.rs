@@ -149,3 +149,14 @@ impl Answers {
         Ok(self.hits)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::check_lookup;
+
+    #[tokio::test]
+    async fn it_keeps_what_it_is_the_measure_of() {
+        check_lookup(|files, _| ScanLookup::new(Arc::new(files))).await.unwrap();
+    }
+}

@@ -95,10 +95,10 @@ pub(crate) fn apply(runs: &[LevelSortedRun], unit: &CompactUnit) -> Vec<LevelSor
 }
 
 /// A small generator with a fixed seed: the check is the same at every run.
-pub(super) struct SplitMix(pub(super) u64);
+struct SplitMix(u64);
 
 impl SplitMix {
-    pub(super) fn below(&mut self, bound: u64) -> u64 {
+    fn below(&mut self, bound: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
