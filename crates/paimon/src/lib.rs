@@ -45,7 +45,7 @@ pub use paimon_format::ErrorKind;
 pub use paimon_lsm as lsm;
 pub use paimon_manifest as manifest;
 pub use paimon_manifest::scan::{DataSplit, StreamStart};
-pub use paimon_manifest::schema::{SchemaBuilder, TableSchema};
+pub use paimon_manifest::schema::{SchemaBuilder, SchemaChange, TableSchema};
 pub use paimon_manifest::snapshot::{Consumer, ConsumerStore, Snapshot, TimeTravel};
 pub use paimon_merge as merge;
 pub use paimon_merge::engine::Registry;

@@ -10,7 +10,7 @@ use paimon_format::row::BinaryRow;
 use paimon_format::storage::Storage;
 use paimon_format::types::{DataField, DataType};
 use paimon_manifest::scan::SplitSettings;
-use paimon_manifest::schema::{SchemaBuilder, SchemaStore, TableSchema};
+use paimon_manifest::schema::{SchemaBuilder, SchemaChange, SchemaStore, TableSchema};
 use paimon_manifest::snapshot::{ConsumerStore, Snapshot, SnapshotStore, TimeTravel};
 use paimon_merge::engine::MergeEngine;
 
@@ -39,6 +39,8 @@ struct Inner {
     context: Context,
     schema: Arc<TableSchema>,
     options: Options,
+    /// Those of `options` that this use set.
+    dynamic: Options,
     schemas: SchemaStore,
     snapshots: SnapshotStore,
     paths: TablePaths,
@@ -107,6 +109,7 @@ impl Table {
                 ..TableSchema::clone(&schema)
             })
         };
+        let dynamic = options::table_options(dynamic);
         let partition_fields = fields_of(&schema, &schema.partition_keys);
         let paths = TablePaths::new(PathSettings::from_options(partition_fields, &options)?);
         let snapshots = SnapshotStore::new(Arc::clone(&storage), context.env().clone());
@@ -117,6 +120,7 @@ impl Table {
                 context,
                 schema,
                 options,
+                dynamic,
                 schemas,
                 snapshots,
                 paths,
@@ -126,14 +130,45 @@ impl Table {
 
     /// The same table with further options for this use. Errors: `Invalid` naming an option that cannot differ from the schema's.
     pub fn with_options(&self, options: &Options) -> Result<Self> {
+        let mut dynamic = self.inner.dynamic.clone();
+        for (key, value) in options.iter() {
+            dynamic.set(key, value);
+        }
+        self.at(Arc::clone(&self.inner.schema), &dynamic)
+    }
+
+    /// The same table, with the options of this use, at its latest schema. Errors: as [`Table::open`].
+    pub async fn refreshed(&self) -> Result<Self> {
+        match self.inner.schemas.latest().await? {
+            Some(schema) => self.at(schema, &self.inner.dynamic),
+            None => Err(Error::not_found(format!("{} is no table any more", self.location()))),
+        }
+    }
+
+    /// Changes the schema, and returns the table at its new version. Writers and readers that are open stay at theirs: what they write
+    /// has null in columns that were added.
+    ///
+    /// Errors: `Invalid` naming the column that cannot be changed so; `Unsupported` for a type that this engine could not write;
+    /// `Conflict` when others change the schema all the time. The schema is as it was then.
+    pub async fn alter(&self, changes: &[SchemaChange]) -> Result<Self> {
+        let now_ms = self.context().env().clock.now_ms();
+        let latest = self.refreshed().await?;
+        let next = latest.schema().with_changes(changes, now_ms)?;
+        latest.at(Arc::new(next), &self.inner.dynamic)?.check_writable()?;
+        let schema = self.inner.schemas.alter(changes, now_ms).await?;
+        self.at(schema, &self.inner.dynamic)
+    }
+
+    /// The same table at a schema, with options for this use.
+    fn at(&self, schema: Arc<TableSchema>, dynamic: &Options) -> Result<Self> {
         let inner = &self.inner;
         Self::new(
             &inner.location,
             Arc::clone(&inner.storage),
             inner.context.clone(),
             inner.schemas.clone(),
-            Arc::clone(&inner.schema),
-            options,
+            schema,
+            dynamic,
         )
     }
 
