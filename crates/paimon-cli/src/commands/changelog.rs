@@ -158,13 +158,13 @@ impl Changelog {
                     if notes && is_next && !batch.position.full {
                         // All before this snapshot was printed.
                         let before = StreamPosition::changes_of(batch.snapshot_id);
-                        printer.note(session, &stream, before).await?;
+                        printer.note(session, &mut stream, before).await?;
                     }
                     printer.print(session, &batch)?;
                 }
                 None => {
                     match stream.position() {
-                        Some(position) if notes => printer.note(session, &stream, position).await?,
+                        Some(position) if notes => printer.note(session, &mut stream, position).await?,
                         _ => printer.rows.flush(session.console)?,
                     }
                     if !self.follow || stream.has_ended() {
@@ -196,7 +196,7 @@ impl Printer<'_> {
     async fn note(
         &mut self,
         session: &mut Session<'_>,
-        stream: &TableStream,
+        stream: &mut TableStream,
         position: StreamPosition,
     ) -> Result<(), CliError> {
         self.rows.flush(session.console)?;

@@ -25,7 +25,7 @@ use super::{ChangelogBatch, StreamPosition};
 use crate::error::{Error, Result};
 use crate::read::{ReadBuilder, RowStream, SplitReader, read_ahead};
 
-/// Rows of one bucket, in key order.
+/// A partition and a bucket of it.
 type Bucket = (BinaryRow, i32);
 
 /// What is new, other or gone in `after` against `before` (`None`: no rows). Buckets come in the order of partition bytes and number,
@@ -61,14 +61,11 @@ pub(super) async fn read(reader: ChangesReader, before: Option<Snapshot>, after:
             .map_ok(move |rows| SplitRows::new(number, rows))
             .boxed()
     });
-    let mut position = StreamPosition::changes_of(after.id + 1);
-    let changes = read_ahead(runtime, buckets, reader.parallelism).map_ok(move |rows| {
-        // Changes lead to the second state; what follows it is what a stream reads next.
-        position.snapshot = after.id + 1;
-        ChangelogBatch {
-            snapshot_id: after.id,
-            ..ChangelogBatch::new(position, rows)
-        }
+    // All changes together lead to the second state, which a stream may follow from there.
+    let position = StreamPosition::changes_of(after.id + 1);
+    let changes = read_ahead(runtime, buckets, reader.parallelism).map_ok(move |rows| ChangelogBatch {
+        snapshot_id: after.id,
+        ..ChangelogBatch::new(position, rows)
     });
     Ok(changes.boxed())
 }

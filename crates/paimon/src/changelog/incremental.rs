@@ -38,8 +38,8 @@ pub enum IncrementalMode {
     Delta,
     /// The changelog of all snapshots but OVERWRITE ones.
     Changelog,
-    /// Both states, compared row by row: a new row as `+I`, one that is another now as `+U`, one that is gone as `-D`. Rows that
-    /// tables of lookup changelogs or deletion vectors hide in level 0 are in neither state.
+    /// Both states, compared row by row: a new row as `+I`, one that is another now as `+U`, one that is gone as `-D`. The positions
+    /// of these batches are all that behind the second state. Rows that tables of lookup changelogs or deletion vectors hide in level 0 are in neither state.
     Diff,
 }
 
