@@ -6,6 +6,7 @@ mod bad_input;
 mod commits;
 mod compaction;
 mod concurrency;
+mod deletion_vector_laws;
 mod deletion_vectors;
 mod faults;
 mod java_tables;
