@@ -3,6 +3,7 @@
 mod args;
 mod commands;
 mod error;
+mod ingest;
 mod input;
 pub mod json;
 mod output;
@@ -61,6 +62,8 @@ pub fn run(registry: Registry, args: impl IntoIterator<Item = OsString>) -> Exit
             }
         }
     });
+    // A read of standard input that nobody waits for any more must not hold up the end.
+    runtime.shutdown_background();
     ExitCode::from(code)
 }
 

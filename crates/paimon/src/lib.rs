@@ -5,6 +5,7 @@
 //! | find or make tables | [`FileSystemCatalog`], [`Table::open`], [`Table::create`] |
 //! | write rows | [`Table::write_builder`] → [`TableWrite`] → [`format::meta::CommitMessage`] → [`TableCommit`] |
 //! | read rows | [`Table::read_builder`] → [`TableScan`] → [`Plan`] → [`TableRead`] |
+//! | read changes | [`Table::changelog_builder`] → [`TableStream`] → [`ChangelogBatch`] |
 //! | compact | [`Table::compact_builder`], or [`TableWrite::compact`] within a writer |
 //! | look at the tree | [`Table::buckets`], [`Table::explain`] |
 //! | add a merge engine | [`Context::with_registry`] |
@@ -14,6 +15,7 @@
 
 mod bucket;
 mod catalog;
+mod changelog;
 mod compact;
 mod context;
 mod error;
@@ -26,6 +28,9 @@ mod table;
 pub mod write;
 
 pub use catalog::{Catalog, FileSystemCatalog, Identifier};
+pub use changelog::{
+    Between, ChangelogBatch, ChangelogBuilder, ChangelogStream, IncrementalMode, StreamPosition, TableStream,
+};
 pub use compact::{BucketReport, CompactBuilder, CompactReport, FileTotals};
 pub use context::Context;
 pub use error::{Error, Result};
@@ -39,9 +44,9 @@ pub use paimon_format as format;
 pub use paimon_format::ErrorKind;
 pub use paimon_lsm as lsm;
 pub use paimon_manifest as manifest;
-pub use paimon_manifest::scan::DataSplit;
-pub use paimon_manifest::schema::{SchemaBuilder, TableSchema};
-pub use paimon_manifest::snapshot::{Snapshot, TimeTravel};
+pub use paimon_manifest::scan::{DataSplit, StreamStart};
+pub use paimon_manifest::schema::{SchemaBuilder, SchemaChange, TableSchema};
+pub use paimon_manifest::snapshot::{Consumer, ConsumerStore, Snapshot, TimeTravel};
 pub use paimon_merge as merge;
 pub use paimon_merge::engine::Registry;
 

@@ -8,13 +8,14 @@ use paimon_format::meta::{PathSettings, TablePaths};
 use paimon_format::options::{Options, TableUse, check_options};
 use paimon_format::row::BinaryRow;
 use paimon_format::storage::Storage;
-use paimon_format::types::{DataField, DataType};
+use paimon_format::types::{DataField, DataType, TypeKind};
 use paimon_manifest::scan::SplitSettings;
-use paimon_manifest::schema::{SchemaBuilder, SchemaStore, TableSchema};
-use paimon_manifest::snapshot::{Snapshot, SnapshotStore, TimeTravel};
+use paimon_manifest::schema::{SchemaBuilder, SchemaChange, SchemaStore, TableSchema};
+use paimon_manifest::snapshot::{ConsumerStore, Snapshot, SnapshotStore, TimeTravel};
 use paimon_merge::engine::MergeEngine;
 
 use crate::bucket::BucketStores;
+use crate::changelog::ChangelogBuilder;
 use crate::compact::CompactBuilder;
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -38,6 +39,10 @@ struct Inner {
     context: Context,
     schema: Arc<TableSchema>,
     options: Options,
+    /// Those of the schema alone.
+    stored_options: Options,
+    /// Those of `options` that this use set.
+    dynamic: Options,
     schemas: SchemaStore,
     snapshots: SnapshotStore,
     paths: TablePaths,
@@ -97,7 +102,8 @@ impl Table {
         if schema.primary_keys.is_empty() {
             return Err(Error::unsupported(format!("{location} is a table without primary key")));
         }
-        let options = options::with_dynamic_options(&schema.options, dynamic)?;
+        let stored_options = schema.options.clone();
+        let options = options::with_dynamic_options(&stored_options, dynamic)?;
         let schema = if options == schema.options {
             schema
         } else {
@@ -106,6 +112,7 @@ impl Table {
                 ..TableSchema::clone(&schema)
             })
         };
+        let dynamic = options::table_options(dynamic);
         let partition_fields = fields_of(&schema, &schema.partition_keys);
         let paths = TablePaths::new(PathSettings::from_options(partition_fields, &options)?);
         let snapshots = SnapshotStore::new(Arc::clone(&storage), context.env().clone());
@@ -116,6 +123,8 @@ impl Table {
                 context,
                 schema,
                 options,
+                stored_options,
+                dynamic,
                 schemas,
                 snapshots,
                 paths,
@@ -125,14 +134,45 @@ impl Table {
 
     /// The same table with further options for this use. Errors: `Invalid` naming an option that cannot differ from the schema's.
     pub fn with_options(&self, options: &Options) -> Result<Self> {
+        let mut dynamic = self.inner.dynamic.clone();
+        for (key, value) in options.iter() {
+            dynamic.set(key, value);
+        }
+        self.at(Arc::clone(&self.inner.schema), &dynamic)
+    }
+
+    /// The same table, with the options of this use, at its latest schema. Errors: as [`Table::open`].
+    pub async fn refreshed(&self) -> Result<Self> {
+        match self.inner.schemas.latest().await? {
+            Some(schema) => self.at(schema, &self.inner.dynamic),
+            None => Err(Error::not_found(format!("{} is no table any more", self.location()))),
+        }
+    }
+
+    /// Changes the schema, and returns the table at its new version. Writers and readers that are open stay at theirs: what they write
+    /// has null in columns that were added.
+    ///
+    /// Errors: `Invalid` naming the column that cannot be changed so; `Unsupported` for a type that this engine could not write;
+    /// `Conflict` when others change the schema all the time. The schema is as it was then.
+    pub async fn alter(&self, changes: &[SchemaChange]) -> Result<Self> {
+        let now_ms = self.context().env().clock.now_ms();
+        let latest = self.refreshed().await?;
+        let next = latest.schema().with_changes(changes, now_ms)?;
+        latest.at(Arc::new(next), &self.inner.dynamic)?.check_writable()?;
+        let schema = self.inner.schemas.alter(changes, now_ms).await?;
+        self.at(schema, &self.inner.dynamic)
+    }
+
+    /// The same table at a schema, with options for this use.
+    fn at(&self, schema: Arc<TableSchema>, dynamic: &Options) -> Result<Self> {
         let inner = &self.inner;
         Self::new(
             &inner.location,
             Arc::clone(&inner.storage),
             inner.context.clone(),
             inner.schemas.clone(),
-            Arc::clone(&inner.schema),
-            options,
+            schema,
+            dynamic,
         )
     }
 
@@ -201,6 +241,16 @@ impl Table {
         ReadBuilder::new(self.clone())
     }
 
+    /// Starts a read of changes: a stream that follows the table, or what changed between two states.
+    pub fn changelog_builder(&self) -> ChangelogBuilder {
+        ChangelogBuilder::new(self.clone())
+    }
+
+    /// How far named readers of changes have come.
+    pub fn consumers(&self) -> ConsumerStore {
+        ConsumerStore::new(self.inner.snapshots.clone())
+    }
+
     /// Starts a write.
     pub fn write_builder(&self) -> WriteBuilder {
         WriteBuilder::new(self.clone())
@@ -247,7 +297,9 @@ impl Table {
     /// The merge engine that the options name. Errors: `Invalid`, `Unsupported`, naming the option.
     pub(crate) fn merge_engine(&self) -> Result<Arc<dyn MergeEngine>> {
         let schema = self.schema().kv_schema()?;
-        Ok(self.context().registry().for_options(&schema, self.options())?)
+        let engine = self.context().registry().for_options(&schema, self.options())?;
+        options::check_same_lookup(&self.inner.stored_options, self.options(), engine.promises())?;
+        Ok(engine)
     }
 
     /// Whether rows can be read as Java reads them. Errors: `Unsupported` or `Invalid`, naming the option.
@@ -256,21 +308,24 @@ impl Table {
         self.merge_engine()?;
         SplitSettings::from_options(self.options(), false)?;
         DeletionVectorSettings::from_options(self.options())?;
-        options::time_travel(self.options())?;
         Ok(())
     }
 
     /// Whether rows can be written as Java writes them. Errors: `Unsupported` or `Invalid`, naming the option.
     pub(crate) fn check_writable(&self) -> Result<()> {
         check_options(self.options(), TableUse::Write)?;
-        self.merge_engine()?;
+        let promises = self.merge_engine()?.promises();
+        options::check_changelog(self.options(), promises, &self.schema().kv_schema()?)?;
         let settings = RowSettings::from_options(self.options())?;
-        if let Some(name) = &settings.row_kind_field
-            && self.schema().field(name).is_none()
-        {
-            return Err(Error::invalid(format!(
-                "option 'rowkind.field' = '{name}': the table has no such column"
-            )));
+        if let Some(name) = &settings.row_kind_field {
+            let wrong = match self.schema().field(name).map(|field| &field.data_type.kind) {
+                None => "the table has no such column".to_owned(),
+                Some(TypeKind::Char(_) | TypeKind::VarChar(_)) => String::new(),
+                Some(other) => format!("it holds {other}, and must hold text"),
+            };
+            if !wrong.is_empty() {
+                return Err(Error::invalid(format!("option 'rowkind.field' = '{name}': {wrong}")));
+            }
         }
         BucketStores::new(self)?;
         BucketMode::from_options(self.options())?;
@@ -287,7 +342,7 @@ impl Table {
 
     /// The snapshot that a read without a wish of its own sees.
     pub(crate) fn default_time_travel(&self) -> Result<TimeTravel> {
-        Ok(options::time_travel(self.options())?)
+        Ok(options::time_travel(self.options(), &*self.context().env().clock)?)
     }
 }
 

@@ -5,6 +5,7 @@ mod create;
 mod demo;
 mod explain;
 mod files;
+mod ingest;
 mod levels;
 mod read;
 mod schema;
@@ -24,6 +25,7 @@ pub(crate) enum Command {
     Demo(demo::Demo),
     Create(create::Create),
     Write(write::Write),
+    Ingest(ingest::Ingest),
     Read(read::Read),
     Compact(compact::Compact),
     Levels(levels::Levels),
@@ -40,6 +42,7 @@ impl Command {
             Self::Demo(command) => command.run(session).await,
             Self::Create(command) => command.run(session).await,
             Self::Write(command) => command.run(session).await,
+            Self::Ingest(command) => command.run(session).await,
             Self::Read(command) => command.run(session).await,
             Self::Compact(command) => command.run(session).await,
             Self::Levels(command) => command.run(session).await,

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod commands;
+mod ingest;
 mod inputs;
 mod processes;
 mod s3;

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 /// A folder to run commands in.
 pub(crate) struct Shell {
     pub(crate) dir: TempDir,
-    env: Env,
+    pub(crate) env: Env,
 }
 
 /// What a command printed.
@@ -51,6 +51,11 @@ impl Shell {
     }
 
     pub(crate) async fn run_with_input(&self, args: &[&str], input: &str) -> Ran {
+        self.run_in(self.env.clone(), args, input).await
+    }
+
+    /// As [`run_with_input`](Self::run_with_input), in another environment.
+    pub(crate) async fn run_in(&self, env: Env, args: &[&str], input: &str) -> Ran {
         let root = self.dir.path().to_str().unwrap();
         let args =
             std::iter::once("paimon".to_owned()).chain(args.iter().map(|arg| arg.replace('@', &format!("{root}/"))));
@@ -61,13 +66,7 @@ impl Shell {
             err: Box::new(err.clone()),
             progress: false,
         };
-        let code = execute(
-            Registry::default(),
-            args.map(OsString::from),
-            self.env.clone(),
-            &mut console,
-        )
-        .await;
+        let code = execute(Registry::default(), args.map(OsString::from), env, &mut console).await;
         let text = |shared: &Shared| {
             String::from_utf8(shared.0.lock().unwrap().clone())
                 .unwrap()

@@ -225,9 +225,9 @@ fn reading_is_possible_where_answers_do_not_depend_on_it() {
         ("deletion-vectors.enabled", "true"),
     ];
     assert_eq!(refused(TableUse::Read, &pairs), None);
-    let incremental = [("scan.mode", "incremental")];
-    assert!(refused(TableUse::Read, &incremental).is_some());
-    assert_eq!(refused(TableUse::Write, &incremental), None);
+    let by_creation = [("scan.mode", "from-creation-timestamp")];
+    assert!(refused(TableUse::Read, &by_creation).is_some());
+    assert_eq!(refused(TableUse::Write, &by_creation), None);
 }
 
 #[test]

@@ -17,6 +17,30 @@ pub async fn live_entries(
     manifests: &[ManifestFileMeta],
     filter: &ScanFilter,
 ) -> Result<Vec<ManifestEntry>> {
+    let mut entries = all_entries(files, manifests, filter).await?;
+    let deleted: HashSet<FileIdentity<'_>> = entries
+        .iter()
+        .filter(|entry| entry.kind == FileKind::Delete)
+        .map(ManifestEntry::identity)
+        .collect();
+    if deleted.is_empty() {
+        return Ok(entries);
+    }
+    let lives: Vec<bool> = entries
+        .iter()
+        .map(|entry| entry.kind == FileKind::Add && !deleted.contains(&entry.identity()))
+        .collect();
+    let mut lives = lives.into_iter();
+    entries.retain(|_| lives.next().unwrap_or(false));
+    Ok(entries)
+}
+
+/// The entries of these manifests in their order, files that come and files that go, as far as the filter wants them.
+pub(super) async fn all_entries(
+    files: &ManifestFiles,
+    manifests: &[ManifestFileMeta],
+    filter: &ScanFilter,
+) -> Result<Vec<ManifestEntry>> {
     let mut pruner = filter.pruner(files.partition_fields());
     let mut needed = Vec::new();
     for manifest in manifests {
@@ -33,19 +57,5 @@ pub async fn live_entries(
             }
         }
     }
-    let deleted: HashSet<FileIdentity<'_>> = entries
-        .iter()
-        .filter(|entry| entry.kind == FileKind::Delete)
-        .map(ManifestEntry::identity)
-        .collect();
-    if deleted.is_empty() {
-        return Ok(entries);
-    }
-    let lives: Vec<bool> = entries
-        .iter()
-        .map(|entry| entry.kind == FileKind::Add && !deleted.contains(&entry.identity()))
-        .collect();
-    let mut lives = lives.into_iter();
-    entries.retain(|_| lives.next().unwrap_or(false));
     Ok(entries)
 }

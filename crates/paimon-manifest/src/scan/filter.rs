@@ -37,6 +37,12 @@ impl LevelRange {
         self.0.contains(&level)
     }
 
+    /// The levels that both see.
+    #[must_use]
+    pub fn and(&self, other: &Self) -> Self {
+        Self(*self.0.start().max(other.0.start())..=*self.0.end().min(other.0.end()))
+    }
+
     /// Whether some level between the two is seen.
     fn meets(&self, min: i32, max: i32) -> bool {
         *self.0.start() <= max && min <= *self.0.end()

@@ -9,7 +9,7 @@ use paimon_format::predicate::Predicate;
 use paimon_format::row::BinaryRow;
 use paimon_format::storage::Storage;
 
-use super::entries::live_entries;
+use super::entries::{all_entries, live_entries};
 use super::filter::ScanFilter;
 use super::splits::on_one_level;
 use super::statistics::{key_may_match, value_may_match};
@@ -178,6 +178,13 @@ impl FileStoreScan {
             (ScanKind::Changelog, None) => Vec::new(),
         };
         live_entries(&self.manifests, &manifests, &self.filter).await
+    }
+
+    /// What a snapshot did to files, those that it removed included, pruned by partition, bucket and level.
+    pub async fn delta_entries(&self, snapshot: &Snapshot) -> Result<Vec<ManifestEntry>> {
+        let (list, size) = (&snapshot.delta_manifest_list, snapshot.delta_manifest_list_size);
+        let manifests = self.manifests.read_list(list, size).await?;
+        all_entries(&self.manifests, &manifests, &self.filter).await
     }
 
     async fn filter_values(&self, buckets: &mut Vec<BucketFiles>) -> Result<()> {

@@ -120,7 +120,7 @@ fn take_key_option(options: &mut Options, option: &str, keys: &mut Vec<String>) 
 }
 
 /// A field takes the next id, then the fields inside its type take theirs.
-fn assign_ids(field: &mut DataField, next_id: &mut i32) -> Result<()> {
+pub(super) fn assign_ids(field: &mut DataField, next_id: &mut i32) -> Result<()> {
     if *next_id >= SYSTEM_FIELD_IDS {
         return Err(ManifestError::invalid(format!(
             "column {}: too many fields",
@@ -144,7 +144,8 @@ fn assign_nested_ids(data_type: &mut DataType, next_id: &mut i32) -> Result<()> 
     }
 }
 
-fn validate(schema: &TableSchema) -> Result<()> {
+/// What every version of a schema must be. Errors: `Invalid`, naming the column; `Unsupported` without a primary key.
+pub(super) fn validate(schema: &TableSchema) -> Result<()> {
     if schema.fields.is_empty() {
         return Err(ManifestError::invalid("a table needs at least one column"));
     }

@@ -20,15 +20,20 @@ pub enum TimeTravel {
     TimestampMillis(i64),
     /// `scan.version`: a tag of this name, else a snapshot of this id.
     Version(String),
+    /// `scan.mode = compacted-full`: the newest snapshot of a compaction (of a full one: a commit identifier that is a multiple of
+    /// the number, or a batch job's), or the latest when there is none.
+    Compacted(Option<i64>),
 }
 
 impl SnapshotStore {
-    /// The snapshot that `travel` names. `None` only for [`TimeTravel::Latest`] on a table without snapshots.
+    /// The snapshot that `travel` names. `None` only for [`TimeTravel::Latest`] and [`TimeTravel::Compacted`] on a table without
+    /// snapshots.
     ///
     /// Errors: `NotFound` with the range of snapshots that are there; `Corrupt`.
     pub async fn travel(&self, travel: &TimeTravel) -> Result<Option<Snapshot>> {
         let snapshot = match travel {
             TimeTravel::Latest => return self.latest().await,
+            TimeTravel::Compacted(commits) => return self.newest_compacted(*commits).await,
             TimeTravel::SnapshotId(id) => self.by_id(*id).await?,
             TimeTravel::Tag(name) => self.tag(name).await?.snapshot,
             TimeTravel::TimestampMillis(time_ms) => match self.at_or_before(*time_ms).await? {

@@ -15,4 +15,5 @@ mod merge;
 mod scan;
 mod schema;
 mod snapshot;
+mod streaming;
 mod support;

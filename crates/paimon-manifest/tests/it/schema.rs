@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use paimon_format::types::{DataField, DataType, TypeKind};
 use paimon_manifest::ManifestError;
-use paimon_manifest::schema::{SchemaBuilder, SchemaStore, TableSchema};
+use paimon_manifest::schema::{SchemaBuilder, SchemaChange, SchemaStore, TableSchema};
 
 use crate::support::{int, memory, partitioned};
 
@@ -149,4 +149,94 @@ async fn a_version_is_written_once() {
     let once = schemas.get(0).await.unwrap();
     assert!(Arc::ptr_eq(&once, &schemas.get(0).await.unwrap()), "read only once");
     assert_eq!(schemas.get(1).await.unwrap_err().to_string(), "schema 1 does not exist");
+}
+
+fn add(name: &str, data_type: DataType) -> SchemaChange {
+    SchemaChange::AddColumn {
+        name: name.to_string(),
+        data_type,
+        comment: None,
+    }
+}
+
+fn widen(name: &str, data_type: &str) -> SchemaChange {
+    SchemaChange::UpdateColumnType {
+        name: name.to_string(),
+        data_type: data_type.parse().unwrap(),
+    }
+}
+
+#[test]
+fn added_columns_take_the_next_ids_and_come_last() {
+    let schema = partitioned().build(0).unwrap();
+    let highest = schema.highest_field_id;
+    let changes = [
+        add("a", DataType::nullable(TypeKind::Array(Box::new(row(["x", "y"]))))),
+        add("b", int()),
+    ];
+    let next = schema.with_changes(&changes, 7).unwrap();
+    assert_eq!((next.id, next.time_millis, next.highest_field_id), (1, 7, highest + 4));
+    let new: Vec<(&str, i32)> = next.fields[schema.fields.len()..]
+        .iter()
+        .map(|f| (f.name.as_str(), f.id))
+        .collect();
+    assert_eq!(new, [("a", highest + 1), ("b", highest + 4)]);
+    assert_eq!(next.fields[..schema.fields.len()], schema.fields);
+
+    let mut schema = schema;
+    schema.options.set("add-column-before-partition", "true");
+    let next = schema.with_changes(&[add("b", int())], 7).unwrap();
+    let partition = next.position(&schema.partition_keys[0]).unwrap();
+    assert_eq!(next.fields[partition - 1].name, "b");
+}
+
+#[test]
+fn changes_that_cannot_be_are_refused_by_column() {
+    let schema = partitioned().build(0).unwrap();
+    let key = schema.primary_keys[0].clone();
+    for (change, expected) in [
+        (add(&key, int()), format!("there is a column {key} already")),
+        (
+            add("n", DataType::not_null(TypeKind::Int)),
+            "column n cannot be added as NOT NULL: the rows that are there have no value for it".to_string(),
+        ),
+        (add("_LEVEL", int()), "the column name _LEVEL is reserved".to_string()),
+        (add("", int()), "a column has an empty name".to_string()),
+        (
+            widen(&key, "STRING"),
+            format!("the type of column {key} cannot change: it is part of a key"),
+        ),
+        (widen("none", "BIGINT"), "there is no column none".to_string()),
+    ] {
+        assert_eq!(schema.with_changes(&[change], 0).unwrap_err().to_string(), expected);
+    }
+    let schema = schema.with_changes(&[add("n", int())], 0).unwrap();
+    let error = schema.with_changes(&[widen("n", "BYTES")], 0).unwrap_err();
+    assert_eq!(error.kind(), paimon_format::ErrorKind::Unsupported, "{error}");
+    let next = schema.with_changes(&[widen("n", "BIGINT NOT NULL")], 0).unwrap();
+    assert_eq!(next.field("n").unwrap().data_type.to_string(), "BIGINT");
+}
+
+#[tokio::test]
+async fn who_loses_the_race_for_a_version_builds_on_the_winner() {
+    let storage = memory();
+    let schema = partitioned().build(0).unwrap();
+    let (one, two) = (
+        SchemaStore::new(Arc::clone(&storage)),
+        SchemaStore::new(Arc::clone(&storage)),
+    );
+    assert!(one.create(&schema).await.unwrap());
+    let changes: Vec<[SchemaChange; 1]> = (0..10).map(|i| [add(&format!("c{i}"), int())]).collect();
+    let racing = changes.iter().enumerate().map(|(i, changes)| {
+        let store = if i % 2 == 0 { &one } else { &two };
+        store.alter(changes, i as i64)
+    });
+    futures::future::try_join_all(racing).await.unwrap();
+    let latest = two.latest().await.unwrap().unwrap();
+    assert_eq!((latest.id, latest.fields.len()), (10, schema.fields.len() + 10));
+    assert_eq!(two.list_ids().await.unwrap(), (0..=10).collect::<Vec<_>>());
+    let error = one.alter(&changes[0], 0).await.unwrap_err();
+    assert_eq!(error.to_string(), "there is a column c0 already");
+    let nowhere = SchemaStore::new(memory()).alter(&changes[0], 0).await.unwrap_err();
+    assert_eq!(nowhere.kind(), paimon_format::ErrorKind::NotFound);
 }

@@ -16,14 +16,14 @@ use crate::table::Table;
 /// Source: `org.apache.paimon.table.source.ReadBuilder`.
 #[derive(Clone, Debug)]
 pub struct ReadBuilder {
-    pub(super) table: Table,
+    pub(crate) table: Table,
     /// Positions in the table's fields.
-    pub(super) columns: Arc<[usize]>,
+    pub(crate) columns: Arc<[usize]>,
     fields: Arc<[DataField]>,
-    pub(super) filter: Option<Arc<Predicate>>,
+    pub(crate) filter: Option<Arc<Predicate>>,
     pub(super) limit: Option<usize>,
     pub(super) travel: Option<TimeTravel>,
-    pub(super) selection: Selection,
+    pub(crate) selection: Selection,
 }
 
 impl ReadBuilder {

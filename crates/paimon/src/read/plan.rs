@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use paimon_manifest::scan::{DataSplit, FileStoreScan, ScanFilter, ScanKind, SplitSettings, limit_splits};
+use paimon_manifest::scan::{DataSplit, FileStoreScan, LevelRange, ScanFilter, ScanKind, SplitSettings, limit_splits};
+use paimon_manifest::snapshot::Snapshot;
 
 use crate::error::Result;
 use crate::partition::Partition;
@@ -36,6 +37,22 @@ impl TableScan {
     /// Errors: `NotFound` for a snapshot, tag or instant that is not there; `Invalid` naming a column or option; `Unsupported`
     /// naming the feature that this engine cannot read; `Corrupt` naming the file.
     pub async fn plan(&self) -> Result<Plan> {
+        let table = &self.read.table;
+        let travel = match &self.read.travel {
+            Some(travel) => travel.clone(),
+            None => table.default_time_travel()?,
+        };
+        match table.snapshot_store().travel(&travel).await? {
+            Some(snapshot) => self.plan_of(&snapshot, LevelRange::all()).await,
+            None => {
+                table.check_readable()?;
+                Ok(Plan::default())
+            }
+        }
+    }
+
+    /// The plan of a snapshot, as far as these levels go.
+    pub(crate) async fn plan_of(&self, snapshot: &Snapshot, levels: LevelRange) -> Result<Plan> {
         let ReadBuilder { table, filter, .. } = &self.read;
         table.check_readable()?;
         let visibility = BatchVisibility::of(table)?;
@@ -44,20 +61,13 @@ impl TableScan {
             table.context().env().clone(),
             Arc::clone(table.schema()),
         )?
-        .with_filter(ScanFilter::all().with_levels(visibility.levels));
+        .with_filter(ScanFilter::all().with_levels(visibility.levels.and(&levels)));
         if let Some(filter) = filter {
             scan = scan.with_predicate(filter, visibility.values)?;
         }
         let fields = table.partition_fields();
         let selection = self.read.selection.resolve(&fields, &table.default_partition_name())?;
-        let travel = match &self.read.travel {
-            Some(travel) => travel.clone(),
-            None => table.default_time_travel()?,
-        };
-        let Some(snapshot) = table.snapshot_store().travel(&travel).await? else {
-            return Ok(Plan::default());
-        };
-        let mut plan = scan.plan(&snapshot, ScanKind::All).await?;
+        let mut plan = scan.plan(snapshot, ScanKind::All).await?;
         let mut selected = Vec::with_capacity(plan.buckets.len());
         for bucket in plan.buckets {
             let partition = Partition::new(bucket.partition.clone(), &fields)?;

@@ -5,17 +5,20 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use futures::channel::mpsc;
 use futures::stream::BoxStream;
-use futures::{SinkExt, StreamExt, stream};
+use futures::{StreamExt, TryStreamExt, stream};
 use paimon_format::dv::DeletionVector;
+use paimon_format::meta::DataFileMeta;
 use paimon_format::predicate::Predicate;
+use paimon_format::row::BinaryRow;
 use paimon_format::types::arrow_schema;
+use paimon_lsm::levels::Section;
+use paimon_lsm::read::MergeRead;
 use paimon_manifest::scan::DataSplit;
 
 use crate::bucket::BucketStores;
 use crate::error::{Error, Result};
-use crate::read::ReadBuilder;
+use crate::read::{ReadBuilder, read_ahead};
 
 /// Batches in the order of splits and, within a split, of keys.
 pub type RowStream = BoxStream<'static, Result<RecordBatch>>;
@@ -34,7 +37,7 @@ pub struct TableRead {
 
 /// What all splits of a read share.
 #[derive(Debug)]
-struct SplitReader {
+pub(crate) struct SplitReader {
     stores: BucketStores,
     /// Of the batches that come out.
     schema: SchemaRef,
@@ -72,12 +75,12 @@ impl TableRead {
     /// `Unavailable`, naming the file.
     pub fn stream(&self, splits: Vec<DataSplit>) -> Result<RowStream> {
         self.read.table.check_readable()?;
-        let reader = Arc::new(SplitReader::new(&self.read, self.schema()?)?);
-        let starts = stream::iter(splits).map(move |split| {
-            let reader = Arc::clone(&reader);
-            async move { reader.start(split) }
-        });
-        let rows = starts.buffered(self.parallelism).flatten().boxed();
+        let stores = BucketStores::new(&self.read.table)?;
+        let reader = Arc::new(SplitReader::new(&self.read, stores, self.schema()?)?);
+        let runtime = Arc::clone(&self.read.table.context().env().runtime);
+        let streams = splits.into_iter();
+        let streams = streams.map(move |split| stream::once(Arc::clone(&reader).rows(split)).try_flatten().boxed());
+        let rows = read_ahead(runtime, streams, self.parallelism);
         Ok(match self.read.limit {
             Some(limit) => limited(rows, limit),
             None => rows,
@@ -86,61 +89,28 @@ impl TableRead {
 }
 
 impl SplitReader {
-    fn new(read: &ReadBuilder, schema: SchemaRef) -> Result<Self> {
+    pub(crate) fn new(read: &ReadBuilder, stores: BucketStores, schema: SchemaRef) -> Result<Self> {
         if let Some(predicate) = &read.filter {
             predicate.check(&read.table.schema().fields)?;
         }
         Ok(Self {
-            stores: BucketStores::new(&read.table)?,
+            stores,
             schema,
             read: read.clone(),
         })
     }
 
-    /// Starts to read a split in the background.
-    fn start(self: Arc<Self>, split: DataSplit) -> RowStream {
-        let (mut sender, receiver) = mpsc::channel(0);
-        let runtime = Arc::clone(&self.read.table.context().env().runtime);
-        runtime.spawn(Box::pin(async move {
-            let mut rows = match self.rows(split).await {
-                Ok(rows) => rows,
-                Err(error) => stream::iter([Err(error)]).boxed(),
-            };
-            while let Some(batch) = rows.next().await {
-                let failed = batch.is_err();
-                // Nobody listens any more: the read was given up.
-                if sender.send(batch).await.is_err() || failed {
-                    return;
-                }
-            }
-        }));
-        receiver.boxed()
-    }
-
     /// The rows of a split that the caller wants.
-    async fn rows(&self, split: DataSplit) -> Result<RowStream> {
-        let name = self
-            .read
-            .table
-            .paths()
-            .bucket(&split.partition, split.bucket)?
-            .directory()
-            .to_owned();
+    pub(crate) async fn rows(self: Arc<Self>, split: DataSplit) -> Result<RowStream> {
+        let name = self.bucket_name(&split.partition, split.bucket)?;
         let deleted = self.deleted(&split).await.map_err(|error| error.in_bucket(&name))?;
-        let mut read = self
-            .stores
-            .merge_read(&split.partition, split.bucket)?
-            .with_deleted(deleted);
-        read = read.with_projection(self.read.columns.to_vec());
-        if let Some(predicate) = &self.read.filter {
-            read = read.with_filter(Predicate::clone(predicate));
-        }
+        let read = self.merge_read(&split.partition, split.bucket)?.with_deleted(deleted);
         let rows = if split.raw_convertible {
             read.raw(split.files)
         } else {
-            read.merged(self.stores.sections(&split.files)?)
+            read.merged(self.sections(&split.files)?)
         };
-        let schema = Arc::clone(&self.schema);
+        let schema = self.schema();
         let rows = rows.map(move |batch| {
             let batch = batch.map_err(|error| Error::from(error).in_bucket(&name))?;
             Ok(batch.columns.with_schema(Arc::clone(&schema))?)
@@ -157,6 +127,32 @@ impl SplitReader {
             deleted.extend(index.read(&index_file, |name| files.contains(name)).await?);
         }
         Ok(deleted)
+    }
+
+    /// A read of a bucket's files with the columns and the filter of the caller.
+    pub(crate) fn merge_read(&self, partition: &BinaryRow, bucket: i32) -> Result<MergeRead> {
+        let read = self.stores.merge_read(partition, bucket)?;
+        let read = read.with_projection(self.read.columns.to_vec());
+        Ok(match &self.read.filter {
+            Some(predicate) => read.with_filter(Predicate::clone(predicate)),
+            None => read,
+        })
+    }
+
+    /// Files in sections that do not overlap.
+    pub(crate) fn sections(&self, files: &[Arc<DataFileMeta>]) -> Result<Vec<Section>> {
+        self.stores.sections(files)
+    }
+
+    /// The schema of the batches that come out.
+    pub(crate) fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    /// The bucket's directory, for messages.
+    pub(crate) fn bucket_name(&self, partition: &BinaryRow, bucket: i32) -> Result<String> {
+        let paths = self.read.table.paths().bucket(partition, bucket)?;
+        Ok(paths.directory().to_owned())
     }
 }
 

@@ -1,5 +1,7 @@
 //! From commit messages to snapshots.
 
+use std::collections::BTreeMap;
+
 use paimon_format::ErrorKind;
 use paimon_format::meta::CommitMessage;
 use paimon_manifest::commit::{AppendCheck, FileStoreCommit, ManifestCommittable};
@@ -45,6 +47,20 @@ impl TableCommit {
     /// certainly is not committed can be removed with [`abort`](Self::abort).
     pub async fn commit(&self, identifier: i64, messages: Vec<CommitMessage>) -> Result<Vec<i64>> {
         let committable = ManifestCommittable::new(identifier, messages);
+        Ok(self.commit.commit(&committable, AppendCheck::Skip).await?)
+    }
+
+    /// As [`commit`](Self::commit), with properties that are noted in the snapshot.
+    pub async fn commit_with_properties(
+        &self,
+        identifier: i64,
+        messages: Vec<CommitMessage>,
+        properties: BTreeMap<String, String>,
+    ) -> Result<Vec<i64>> {
+        let committable = ManifestCommittable {
+            properties,
+            ..ManifestCommittable::new(identifier, messages)
+        };
         Ok(self.commit.commit(&committable, AppendCheck::Skip).await?)
     }
 

@@ -3,13 +3,16 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod bad_input;
+mod changes;
 mod commits;
 mod compaction;
 mod concurrency;
 mod deletion_vector_laws;
 mod deletion_vectors;
+mod engine_options;
 mod faults;
 mod java_tables;
+mod merge_engines;
 mod partitions;
 mod reading;
 mod s3;

@@ -100,12 +100,6 @@ pub(super) const SECTION: Section = Section {
             Other,
             "schema changes",
         ),
-        KnownOption::new(
-            "add-column-before-partition",
-            Bool,
-            Some("false"),
-            Other,
-            "schema changes",
-        ),
+        KnownOption::new("add-column-before-partition", Bool, Some("false"), Honoured, ""),
     ],
 };

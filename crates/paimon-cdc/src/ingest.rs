@@ -1,0 +1,312 @@
+//! A stream into a table.
+
+use paimon::format::types::{DataType, RowKind};
+use paimon::{Error, ErrorKind, SchemaChange, Table, TableCommit, TableWrite};
+
+use crate::error::RecordError;
+use crate::evolve::Evolution;
+use crate::format::{ChangeDecoder, ChangeFormat, Decoded};
+use crate::position::Position;
+use crate::rows::{RecordRows, RowBatch, RowTyper};
+
+/// Rows that are handed to the table's writer together.
+const BATCH_ROWS: usize = 4096;
+/// Bytes of records that end a batch earlier.
+const BATCH_BYTES: usize = 8 << 20;
+
+/// How a stream is taken in.
+#[derive(Clone, Debug)]
+pub struct IngestSettings {
+    /// What the records are.
+    pub format: ChangeFormat,
+    /// The member of plain JSON rows that holds their kind.
+    pub kind_field: Option<String>,
+    /// The name of the job. One that goes on after a failure keeps it; without a name every run is a new one.
+    pub commit_user: Option<String>,
+    /// What may happen to the schema.
+    pub evolution: Evolution,
+}
+
+/// What came of a record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// So many rows, to be committed.
+    Rows(usize),
+    /// It changes no row.
+    Nothing,
+    /// It cannot be used; nothing of it was.
+    Bad(RecordError),
+}
+
+/// What was taken in since the start of this run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Records, blank ones and all others that change no row included.
+    pub records: u64,
+    /// Rows by kind: +I, -U, +U, -D.
+    pub rows: [u64; 4],
+    /// Records that change no row.
+    pub nothing: u64,
+    /// Records that could not be used.
+    pub bad: u64,
+    /// Columns added or widened.
+    pub columns_changed: u64,
+    /// Snapshots made.
+    pub snapshots: u64,
+    /// The last of them.
+    pub last_snapshot: Option<i64>,
+}
+
+impl Counts {
+    /// Rows of all kinds.
+    pub fn all_rows(&self) -> u64 {
+        self.rows.iter().sum()
+    }
+}
+
+/// Takes the records of one stream into a table, exactly once.
+///
+/// Every commit's identifier is the number of records up to its end, and its snapshot notes the position in the input. A run under the same
+/// `commit_user` finds the newest of these ([`resume_at`](Self::resume_at)); its caller goes on behind it. What was not committed
+/// is not in the table, so each record counts once whenever a run was killed. Two runs must not use one name at the same time.
+///
+/// Memory: one batch of rows, besides the table's write buffers.
+#[derive(Debug)]
+pub struct Ingest {
+    table: Table,
+    user: String,
+    evolution: Evolution,
+    decoder: Box<dyn ChangeDecoder>,
+    writer: TableWrite,
+    commit: TableCommit,
+    typer: RowTyper,
+    batch: RowBatch,
+    /// Behind the last record.
+    position: Option<Position>,
+    resume_at: Option<Position>,
+    uncommitted_rows: u64,
+    counts: Counts,
+}
+
+impl Ingest {
+    /// Opens the table for writing, and finds out where an earlier run ended.
+    ///
+    /// Errors: as [`paimon::WriteBuilder::new_write`]; `Invalid` when the last commit of `commit_user` is not one of these jobs.
+    pub async fn open(table: &Table, settings: IngestSettings) -> Result<Self, Error> {
+        let mut builder = table.write_builder();
+        if let Some(user) = &settings.commit_user {
+            builder = builder.commit_user(user);
+        }
+        let resume_at = match &settings.commit_user {
+            Some(user) => resume_position(table, user).await?,
+            None => None,
+        };
+        let typer = RowTyper::new(table.schema());
+        Ok(Self {
+            table: table.clone(),
+            user: builder.user().to_owned(),
+            evolution: settings.evolution,
+            decoder: settings.format.decoder(settings.kind_field),
+            writer: builder.new_write()?,
+            commit: builder.new_commit()?,
+            batch: RowBatch::new(typer.fields().len()),
+            typer,
+            position: resume_at.clone(),
+            resume_at,
+            uncommitted_rows: 0,
+            counts: Counts::default(),
+        })
+    }
+
+    /// The last record that an earlier run of this name committed; records up to it must not be offered again.
+    pub fn resume_at(&self) -> Option<&Position> {
+        self.resume_at.as_ref()
+    }
+
+    /// What was taken in since the start of this run.
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// Rows that wait for a commit.
+    pub fn uncommitted_rows(&self) -> u64 {
+        self.uncommitted_rows
+    }
+
+    /// Takes in a record, which ends at `position`. A record whose columns the table must have first commits what came before it.
+    ///
+    /// Errors: of the table, after which this value must be [given up](Self::abort). A record that cannot be used is no error.
+    pub async fn record(&mut self, record: &[u8], position: Position) -> Result<Outcome, Error> {
+        let outcome = match std::str::from_utf8(record) {
+            Err(error) => Outcome::Bad(RecordError::new(format!(
+                "no UTF-8 at byte {}",
+                error.valid_up_to() + 1
+            ))),
+            Ok(text) if text.trim().is_empty() => Outcome::Nothing,
+            Ok(text) => self.text(text).await?,
+        };
+        match outcome {
+            Outcome::Rows(_) => {}
+            Outcome::Nothing => self.counts.nothing += 1,
+            Outcome::Bad(_) => self.counts.bad += 1,
+        }
+        self.pass(position);
+        Ok(outcome)
+    }
+
+    /// Passes a record that could not be read: it counts as bad.
+    pub fn skip(&mut self, position: Position) {
+        self.counts.bad += 1;
+        self.pass(position);
+    }
+
+    fn pass(&mut self, position: Position) {
+        self.counts.records += 1;
+        self.position = Some(position);
+    }
+
+    async fn text(&mut self, text: &str) -> Result<Outcome, Error> {
+        let mut evolved = false;
+        loop {
+            let mut found = RecordRows::default();
+            let typer = &self.typer;
+            let decoded = self.decoder.decode(text, &mut |change| typer.add(&change, &mut found));
+            let (columns, outcome) = match decoded {
+                Ok(Decoded::Columns(columns)) => (columns, Ok(Vec::new())),
+                Ok(Decoded::Nothing) => return Ok(Outcome::Nothing),
+                Ok(Decoded::Changes) => (found.columns, Ok(found.rows)),
+                Err(error) => (found.columns, Err(error)),
+            };
+            let changes = self.evolution.changes(self.table.schema(), &columns);
+            if !changes.is_empty() && !evolved {
+                match self.evolve(&changes).await {
+                    Ok(()) => evolved = true,
+                    Err(error) if matches!(error.kind(), ErrorKind::Invalid | ErrorKind::Unsupported) => {
+                        return Ok(Outcome::Bad(RecordError::new(error)));
+                    }
+                    Err(error) => return Err(error),
+                }
+                continue;
+            }
+            return match outcome {
+                Err(error) => Ok(Outcome::Bad(error)),
+                Ok(rows) if rows.is_empty() => Ok(Outcome::Nothing),
+                Ok(rows) => match self.unknown_column(&columns) {
+                    Some(name) => Ok(Outcome::Bad(RecordError::new(format!(
+                        "{name:?} is no column of the table"
+                    )))),
+                    None => self.push(rows, text.len()).await,
+                },
+            };
+        }
+    }
+
+    fn unknown_column<'a>(&self, columns: &'a [(String, DataType)]) -> Option<&'a str> {
+        let mut names = columns.iter().map(|(name, _)| name.as_str());
+        names.find(|name| self.table.schema().field(name).is_none())
+    }
+
+    async fn push(
+        &mut self,
+        rows: Vec<(RowKind, Vec<paimon::format::types::Datum>)>,
+        bytes: usize,
+    ) -> Result<Outcome, Error> {
+        let count = rows.len();
+        for (kind, _) in &rows {
+            if let Some(rows) = self.counts.rows.get_mut(*kind as usize) {
+                *rows += 1;
+            }
+        }
+        self.uncommitted_rows += count as u64;
+        self.batch.push(rows, bytes);
+        if self.batch.rows() >= BATCH_ROWS || self.batch.bytes() >= BATCH_BYTES {
+            self.write_batch().await?;
+        }
+        Ok(Outcome::Rows(count))
+    }
+
+    async fn write_batch(&mut self) -> Result<(), Error> {
+        if self.batch.rows() == 0 {
+            return Ok(());
+        }
+        let (batch, kinds) = self.batch.take(self.typer.fields())?;
+        self.writer.write_with_kinds(&batch, &kinds).await
+    }
+
+    /// Commits the rows of all records so far. With `wait_compaction` the compactions that are due end first and go along.
+    ///
+    /// Returns the newest snapshot made; `None` when there was nothing to commit. Errors: as [`TableCommit::commit`].
+    pub async fn commit(&mut self, wait_compaction: bool) -> Result<Option<i64>, Error> {
+        self.write_batch().await?;
+        let messages = self.writer.prepare_commit(wait_compaction).await?;
+        let Some(position) = &self.position else {
+            return Ok(None);
+        };
+        let snapshots = self
+            .commit
+            .commit_with_properties(position.records, messages, position.properties())
+            .await?;
+        self.uncommitted_rows = 0;
+        self.writer.close_idle_buckets().await?;
+        self.counts.snapshots += snapshots.len() as u64;
+        let newest = snapshots.last().copied();
+        self.counts.last_snapshot = newest.or(self.counts.last_snapshot);
+        Ok(newest)
+    }
+
+    /// Changes the schema and goes on with a writer for the new one.
+    async fn evolve(&mut self, changes: &[SchemaChange]) -> Result<(), Error> {
+        // The new writer must see the files of the old one: their sequence numbers come first.
+        self.commit(true).await?;
+        self.table = match self.table.alter(changes).await {
+            Ok(table) => table,
+            Err(error) => {
+                // Another job may have made the same change.
+                let latest = self.table.refreshed().await?;
+                let there = |change: &SchemaChange| match change {
+                    SchemaChange::AddColumn { name, .. } => latest.schema().field(name).is_some(),
+                    _ => false,
+                };
+                if !changes.iter().all(there) {
+                    return Err(error);
+                }
+                latest
+            }
+        };
+        self.counts.columns_changed += changes.len() as u64;
+        let builder = self.table.write_builder().commit_user(&self.user);
+        let old = std::mem::replace(&mut self.writer, builder.new_write()?);
+        old.abort().await;
+        self.commit = builder.new_commit()?;
+        self.typer = RowTyper::new(self.table.schema());
+        self.batch = RowBatch::new(self.typer.fields().len());
+        Ok(())
+    }
+
+    /// Commits the rest and closes the writer. Returns the counts of the whole run.
+    pub async fn finish(mut self) -> Result<Counts, Error> {
+        let committed = self.commit(true).await;
+        self.writer.abort().await;
+        committed?;
+        Ok(self.counts)
+    }
+
+    /// Gives up what is not committed.
+    pub async fn abort(self) {
+        self.writer.abort().await;
+    }
+}
+
+async fn resume_position(table: &Table, user: &str) -> Result<Option<Position>, Error> {
+    let Some(snapshot) = table.snapshot_store().latest_of_user(user).await? else {
+        return Ok(None);
+    };
+    let properties = snapshot.properties.unwrap_or_default();
+    let position = Position::from_properties(snapshot.commit_identifier, &properties);
+    position.map(Some).map_err(|message| {
+        Error::Invalid(format!(
+            "the last commit of user {user:?} (snapshot {}) is not one of an ingest job: {message}",
+            snapshot.id
+        ))
+    })
+}

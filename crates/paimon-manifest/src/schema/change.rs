@@ -1,0 +1,116 @@
+//! Changes of a schema.
+
+use paimon_format::types::{DataField, DataType};
+
+use super::builder::{assign_ids, validate};
+use super::table_schema::TableSchema;
+use crate::error::{ManifestError, Result};
+
+const ADD_COLUMN_BEFORE_PARTITION: &str = "add-column-before-partition";
+
+/// One change of a table's schema.
+///
+/// Source: `org.apache.paimon.schema.SchemaChange`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SchemaChange {
+    /// A new column: the last one, or with `add-column-before-partition` the one before the first partition column. Rows written
+    /// before have null in it.
+    AddColumn {
+        /// Its name.
+        name: String,
+        /// Its type, which must be nullable. Ids inside of it are given anew.
+        data_type: DataType,
+        /// Its comment.
+        comment: Option<String>,
+    },
+    /// Another type for a column, which stays nullable or NOT NULL as it is. Files keep their values, which are cast as they are read.
+    UpdateColumnType {
+        /// The column.
+        name: String,
+        /// The new type.
+        data_type: DataType,
+    },
+}
+
+impl TableSchema {
+    /// The next version: this one with the changes, in order.
+    ///
+    /// Errors: `Invalid` naming the column: it exists or does not, has a reserved name, must not be null, or is part of a key.
+    ///
+    /// Source: `org.apache.paimon.schema.SchemaManager#generateTableSchema`.
+    pub fn with_changes(&self, changes: &[SchemaChange], now_ms: i64) -> Result<Self> {
+        let mut next = Self {
+            version: Self::VERSION,
+            id: self.id + 1,
+            time_millis: now_ms,
+            ..self.clone()
+        };
+        for change in changes {
+            match change {
+                SchemaChange::AddColumn {
+                    name,
+                    data_type,
+                    comment,
+                } => next.add_column(DataField {
+                    description: comment.clone(),
+                    ..DataField::new(0, name, data_type.clone())
+                })?,
+                SchemaChange::UpdateColumnType { name, data_type } => next.update_type(name, data_type)?,
+            }
+        }
+        validate(&next)?;
+        Ok(next)
+    }
+
+    fn add_column(&mut self, mut field: DataField) -> Result<()> {
+        if self.field(&field.name).is_some() {
+            return Err(ManifestError::invalid(format!(
+                "there is a column {} already",
+                field.name
+            )));
+        }
+        if !field.data_type.nullable {
+            return Err(ManifestError::invalid(format!(
+                "column {} cannot be added as NOT NULL: the rows that are there have no value for it",
+                field.name
+            )));
+        }
+        let mut next_id = self.highest_field_id.saturating_add(1);
+        assign_ids(&mut field, &mut next_id)?;
+        self.highest_field_id = next_id - 1;
+        let before_partition = self.options.bool(ADD_COLUMN_BEFORE_PARTITION)?.unwrap_or(false);
+        let partition = self
+            .fields
+            .iter()
+            .position(|field| self.partition_keys.contains(&field.name));
+        let position = partition.filter(|_| before_partition).unwrap_or(self.fields.len());
+        self.fields.insert(position, field);
+        Ok(())
+    }
+
+    fn update_type(&mut self, name: &str, data_type: &DataType) -> Result<()> {
+        if self
+            .primary_keys
+            .iter()
+            .chain(&self.partition_keys)
+            .any(|key| key == name)
+        {
+            return Err(ManifestError::invalid(format!(
+                "the type of column {name} cannot change: it is part of a key"
+            )));
+        }
+        let field = self.fields.iter_mut().find(|field| field.name == name);
+        let field = field.ok_or_else(|| ManifestError::invalid(format!("there is no column {name}")))?;
+        let to = DataField {
+            data_type: DataType {
+                nullable: field.data_type.nullable,
+                ..data_type.clone()
+            },
+            ..field.clone()
+        };
+        // What could not be read any more is refused.
+        paimon_format::types::Cast::new(&field.data_type, &to)?;
+        *field = to;
+        Ok(())
+    }
+}
