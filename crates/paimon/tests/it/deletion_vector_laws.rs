@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int8Array, Int32Array, RecordBatch};
-use paimon::format::options::Options;
 use paimon::format::types::RowKind;
-use paimon::{Selection, Table, TableSchema, TableWrite, TimeTravel, WriteBuilder};
+use paimon::{Selection, TableSchema, TableWrite, TimeTravel, WriteBuilder};
 use proptest::prelude::*;
 
-use crate::support::{Place, rows};
+use crate::support::{Place, rows, with};
 
 /// How versions of a key become a row.
 #[derive(Clone, Copy, Debug)]
@@ -105,11 +104,6 @@ fn texts(state: &Model) -> Vec<String> {
         .collect();
     texts.sort_unstable();
     texts
-}
-
-fn with(table: &Table, key: &str, value: &str) -> Table {
-    let options: Options = [(key, value)].into_iter().collect();
-    table.with_options(&options).unwrap()
 }
 
 async fn write(write: &mut TableWrite, versions: &[Version]) {
@@ -213,7 +207,7 @@ async fn play(engine: Engine, producer: &str, bitmap64: bool, ops: Vec<Op>) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
     fn however_it_is_read_the_rows_are_the_same(
