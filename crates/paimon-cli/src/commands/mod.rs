@@ -8,8 +8,10 @@ mod files;
 mod ingest;
 mod levels;
 mod read;
+mod rescale;
 mod schema;
 mod snapshots;
+mod truncate;
 mod write;
 
 use clap::Subcommand;
@@ -28,6 +30,9 @@ pub(crate) enum Command {
     Ingest(ingest::Ingest),
     Read(read::Read),
     Compact(compact::Compact),
+    Truncate(truncate::Truncate),
+    DropPartition(truncate::DropPartition),
+    Rescale(rescale::Rescale),
     Levels(levels::Levels),
     Explain(explain::Explain),
     Snapshots(snapshots::Snapshots),
@@ -45,6 +50,9 @@ impl Command {
             Self::Ingest(command) => command.run(session).await,
             Self::Read(command) => command.run(session).await,
             Self::Compact(command) => command.run(session).await,
+            Self::Truncate(command) => command.run(session).await,
+            Self::DropPartition(command) => command.run(session).await,
+            Self::Rescale(command) => command.run(session).await,
             Self::Levels(command) => command.run(session).await,
             Self::Explain(command) => command.run(session).await,
             Self::Snapshots(command) => command.run(session).await,

@@ -6,6 +6,7 @@ mod commands;
 mod ingest;
 mod inputs;
 mod processes;
+mod replace;
 mod s3;
 mod support;
 mod wrong;

@@ -15,7 +15,7 @@ mod writing;
 pub use buckets::BucketMode;
 pub use deletion_vectors::DeletionVectorSettings;
 pub use dynamic::table_options;
-pub(crate) use dynamic::with_dynamic_options;
+pub(crate) use dynamic::{check_change, with_dynamic_options};
 pub(crate) use incremental::incremental_range;
 pub(crate) use lookup::needs_lookup;
 pub(crate) use streaming::{StreamSettings, stream_start};

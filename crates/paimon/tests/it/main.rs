@@ -10,6 +10,7 @@ mod concurrency;
 mod deletion_vectors;
 mod faults;
 mod java_tables;
+mod overwrite;
 mod partitions;
 mod reading;
 mod s3;
