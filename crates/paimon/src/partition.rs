@@ -190,7 +190,7 @@ mod tests {
             .partition([("p", "none")]);
         assert_eq!(
             predicate(selection).unwrap(),
-            "(d = 2024-01-01 AND p = 'a') OR (p IS NULL)"
+            "(`d` = 2024-01-01 AND `p` = 'a') OR (`p` IS NULL)"
         );
         let wrong = Selection::all()
             .partition([("d", "x")])
