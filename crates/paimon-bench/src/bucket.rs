@@ -32,10 +32,10 @@ pub struct Bucket {
 }
 
 impl Bucket {
-    /// A bucket below a table's folder that has no files yet.
+    /// A bucket below a table's folder that has no files yet; `options` say how it is merged.
     ///
-    /// Errors: when the folder cannot be used.
-    pub fn new(table: &Path, memory_bytes: u64) -> Result<Self, Box<dyn Error>> {
+    /// Errors: when the folder cannot be used, or the options.
+    pub fn new(table: &Path, memory_bytes: u64, options: &Options) -> Result<Self, Box<dyn Error>> {
         let env = Env::system(
             Arc::new(InlineRuntime::default()),
             memory_bytes,
@@ -43,12 +43,11 @@ impl Bucket {
             table.join("tmp"),
         );
         let schema = rows::schema()?;
-        let options = Options::new();
-        let paths = TablePaths::new(PathSettings::from_options(Vec::new(), &options)?);
+        let paths = TablePaths::new(PathSettings::from_options(Vec::new(), options)?);
         let bucket = paths.bucket(&BinaryRow::default(), 0)?;
         let storage = Arc::new(LocalStorage::new(table, env.clone()));
         let files = Arc::new(TableKvFiles::builder(storage, env.clone(), Arc::clone(&schema), bucket).build());
-        let engine = Registry::default().for_options(&schema, &options)?;
+        let engine = Registry::default().for_options(&schema, options)?;
         let pipeline = MergePipeline::new(env, Arc::<TableKvFiles>::clone(&files), Arc::clone(&schema), engine);
         Ok(Self {
             schema,
@@ -59,13 +58,14 @@ impl Bucket {
     }
 
     /// Writes `runs` level-0 runs of `rows` rows in all, and the list of them.
-    pub async fn generate(&self, table: &Path, rows: u64, runs: u64) -> Result<(), Box<dyn Error>> {
+    pub async fn generate(&self, table: &Path, rows: u64, runs: u64, nulls: bool) -> Result<(), Box<dyn Error>> {
         let codec = KeyCodec::new(&self.schema)?;
         let mut list = String::new();
         for run in 0..runs {
             let mut sink = self.files.data_sink(0, FileSource::Append);
             for keys in rows::run_keys(run, runs, rows).chunks(64 << 10) {
-                sink.write(&rows::batch(&self.schema, &codec, run, keys)?).await?;
+                sink.write(&rows::batch(&self.schema, &codec, run, keys, nulls)?)
+                    .await?;
             }
             let files = sink.finish().await?;
             let words: Vec<String> = files

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use arrow_array::{
-    ArrayRef, Float64Array, Int8Array, Int32Array, Int64Array, RecordBatch, StringArray, TimestampMillisecondArray,
+    Array, ArrayRef, Float64Array, Int8Array, Int32Array, Int64Array, RecordBatch, StringArray,
+    TimestampMillisecondArray, make_array,
 };
+use arrow_buffer::{BooleanBuffer, NullBuffer};
 use paimon_format::FormatError;
 use paimon_format::kv::{KeyCodec, KvBatch, KvSchema, RowLevels};
 use paimon_format::types::{DataField, DataType, TypeKind};
@@ -57,10 +59,16 @@ pub fn run_keys(run: u64, runs: u64, rows: u64) -> Vec<(i64, i64)> {
     last
 }
 
-/// The records of some keys of a run.
+/// The records of some keys of a run; with `nulls` half of all values but keys are null.
 ///
 /// Errors: `Internal` when `schema` is not the one made here.
-pub fn batch(schema: &Arc<KvSchema>, codec: &KeyCodec, run: u64, keys: &[(i64, i64)]) -> Result<KvBatch, FormatError> {
+pub fn batch(
+    schema: &Arc<KvSchema>,
+    codec: &KeyCodec,
+    run: u64,
+    keys: &[(i64, i64)],
+    nulls: bool,
+) -> Result<KvBatch, FormatError> {
     let hash: Vec<i64> = keys
         .iter()
         .map(|&(key, _)| mix((key as u64).wrapping_mul(31).wrapping_add(run)) as i64)
@@ -71,7 +79,7 @@ pub fn batch(schema: &Arc<KvSchema>, codec: &KeyCodec, run: u64, keys: &[(i64, i
         let letter = |i: usize| char::from(b'a' + (words[i / 8] >> (i % 8 * 8) & 15) as u8);
         (0..32).map(letter).collect::<String>()
     });
-    let columns: Vec<ArrayRef> = vec![
+    let mut columns: Vec<ArrayRef> = vec![
         Arc::new(Int64Array::from_iter_values(keys.iter().map(|key| key.1))),
         Arc::new(Int8Array::from(vec![0; keys.len()])),
         Arc::new(Int64Array::from_iter_values(keys.iter().map(|key| key.0))),
@@ -90,6 +98,13 @@ pub fn batch(schema: &Arc<KvSchema>, codec: &KeyCodec, run: u64, keys: &[(i64, i
             unsigned(40).map(|h| 1_700_000_000_000 + h),
         )),
     ];
+    if nulls {
+        for (bit, column) in (21..).zip(columns.iter_mut().skip(3)) {
+            let valid: BooleanBuffer = hash.iter().map(|&h| (h as u64) >> bit & 1 == 1).collect();
+            let data = column.to_data().into_builder().nulls(Some(NullBuffer::new(valid)));
+            *column = make_array(data.build().map_err(FormatError::internal)?);
+        }
+    }
     let columns = RecordBatch::try_new(Arc::clone(&schema.arrow), columns).map_err(FormatError::internal)?;
     KvBatch::new(schema, columns, codec, RowLevels::All(0))
 }

@@ -34,6 +34,8 @@ const FILES_AT_ONCE: usize = 4;
 /// read in vain add up, and when they are [`LookupSettings::build_after`](crate::LookupSettings::build_after) times the file's own, a lookup
 /// file is built: so both together cost at most twice what the better one would have.
 ///
+/// Memory, besides the cache's: up to 8 MiB of pages of each of the (at most four) files that are searched at the same time, and what is found.
+///
 /// A lookup file whose bytes are wrong is not used again, and the data file is read instead.
 ///
 /// Made by [`LookupLevels::builder`]. Cheap to clone; needs no closing.

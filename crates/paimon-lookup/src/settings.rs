@@ -52,7 +52,7 @@ impl LookupSettings {
     pub fn from_options(options: &Options) -> Result<Self, FormatError> {
         let default = Self::default();
         let compression = match options.lookup("lookup.cache-spill-compression") {
-            Some((_, text)) => SstCompression::parse(text)?,
+            Some((key, text)) => SstCompression::parse(text).map_err(|error| named(key, text, error))?,
             None => default.files.compression,
         };
         let bloom = options.bool("lookup.cache.bloom.filter.enabled")?.unwrap_or(true);
@@ -91,6 +91,13 @@ impl LookupSettings {
                 .unwrap_or(default.remote_level_threshold),
             build_after: default.build_after,
         })
+    }
+}
+
+fn named(key: &str, text: &str, error: FormatError) -> FormatError {
+    match error {
+        FormatError::Unsupported(message) => FormatError::unsupported(format!("option '{key}' = '{text}': {message}")),
+        _ => FormatError::invalid(format!("option '{key}' = '{text}': expected one of none, zstd, lz4")),
     }
 }
 

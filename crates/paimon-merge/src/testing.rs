@@ -8,7 +8,7 @@ use arrow_select::take::take_record_batch;
 use paimon_format::FormatError;
 use paimon_format::kv::{KeyCodec, KvBatch, KvSchema, RowLevels};
 use paimon_format::options::Options;
-use paimon_format::types::{DataType, Datum, RowKind, TypeKind, array_from_datums};
+use paimon_format::types::{DataField, DataType, Datum, RowKind, TypeKind, array_from_datums};
 
 use crate::MergeError;
 use crate::aggregate::Aggregators;
@@ -96,6 +96,29 @@ pub struct SampleRuns {
     runs: Vec<usize>,
 }
 
+/// What random records are made of.
+#[derive(Clone, Copy)]
+pub struct Samples<'a> {
+    /// The kinds, as often as they stand here.
+    pub kinds: &'a [RowKind],
+    /// A value of a column.
+    pub value: &'a dyn Fn(&mut Numbers, &DataField) -> Datum,
+}
+
+impl Samples<'_> {
+    /// Any values, and every kind that an engine takes.
+    pub fn for_engine(engine: &dyn MergeEngine) -> Self {
+        use RowKind::{Delete, Insert, UpdateAfter, UpdateBefore};
+        Self {
+            kinds: match engine.promises().accepts_retract {
+                true => &[Insert, Insert, UpdateAfter, UpdateAfter, UpdateBefore, Delete],
+                false => &[Insert, UpdateAfter],
+            },
+            value: &|numbers, field| any_value(numbers, &field.data_type),
+        }
+    }
+}
+
 impl SampleRuns {
     /// About `rows` records, spread over `runs` runs.
     ///
@@ -105,10 +128,11 @@ impl SampleRuns {
         seed: u64,
         rows: usize,
         runs: usize,
-        kinds: &[RowKind],
+        samples: &Samples<'_>,
     ) -> Result<Self, MergeError> {
         let mut numbers = Numbers::new(seed);
         let kind = |numbers: &mut Numbers| {
+            let kinds = samples.kinds;
             kinds
                 .get(numbers.below(kinds.len() as u64) as usize)
                 .copied()
@@ -118,7 +142,7 @@ impl SampleRuns {
         let kinds: ArrayRef = Arc::new(Int8Array::from_iter_values((0..rows).map(|_| kind(&mut numbers) as i8)));
         let mut columns = vec![Arc::clone(&sequence), kinds];
         for field in &schema.fields {
-            let values: Vec<Datum> = (0..rows).map(|_| any_value(&mut numbers, &field.data_type)).collect();
+            let values: Vec<Datum> = (0..rows).map(|_| (samples.value)(&mut numbers, field)).collect();
             columns.push(array_from_datums(field, &values)?);
         }
         let columns = record_batch(schema, columns)?;
@@ -237,8 +261,13 @@ pub fn check_engine(factory: &dyn MergeEngineFactory, schema: &Arc<KvSchema>, op
 
 /// As [`check_engine`], for an engine that a registry made: with aggregate functions of one's own, for example.
 pub fn check_created(engine: &dyn MergeEngine, schema: &Arc<KvSchema>) -> Result<(), String> {
+    check_created_on(engine, schema, &Samples::for_engine(engine))
+}
+
+/// As [`check_created`], on records of one's own making.
+pub fn check_created_on(engine: &dyn MergeEngine, schema: &Arc<KvSchema>, samples: &Samples<'_>) -> Result<(), String> {
     for seed in 0..40 {
-        let sample = sample(engine, schema, seed)?;
+        let sample = SampleRuns::new(schema, seed, 60, 3, samples).map_err(|error| error.to_string())?;
         let run = |runs| sample.run(runs).map_err(|error| error.to_string());
         let merge = |runs: Vec<KvBatch>, batch_rows, block_keys| {
             let runs = runs.iter().map(|run| batches_of(run, batch_rows)).collect();
@@ -283,7 +312,7 @@ pub fn check_created(engine: &dyn MergeEngine, schema: &Arc<KvSchema>) -> Result
     Ok(())
 }
 
-/// Checks that an engine's kernel does what a merge function says, record by record.
+/// Checks that an engine's kernel does what a merge function says, record by record: keys, kinds and values.
 ///
 /// Errors: the first difference, in words.
 pub fn check_kernel(
@@ -291,39 +320,37 @@ pub fn check_kernel(
     schema: &Arc<KvSchema>,
     function: impl Fn() -> Box<dyn MergeFunction>,
 ) -> Result<(), String> {
-    for seed in 0..40 {
-        let sample = sample(engine, schema, seed)?;
-        let text = |error: MergeError| error.to_string();
+    check_kernel_on(engine, schema, &Samples::for_engine(engine), function)
+}
+
+/// As [`check_kernel`], on records of one's own making.
+pub fn check_kernel_on(
+    engine: &dyn MergeEngine,
+    schema: &Arc<KvSchema>,
+    samples: &Samples<'_>,
+    function: impl Fn() -> Box<dyn MergeFunction>,
+) -> Result<(), String> {
+    let text = |error: MergeError| error.to_string();
+    for seed in 0..5 {
+        let sample = SampleRuns::new(schema, seed, 60, 3, samples).map_err(text)?;
+        let run = |run: usize| Ok(batches_of(&sample.run(run..run + 1)?, 10));
+        let runs = (0..3).map(run).collect::<Result<Vec<_>, MergeError>>().map_err(text)?;
+        let mut reference = RowKernel::new("reference".to_owned(), function(), Arc::clone(schema)).map_err(text)?;
+        let expected = merge_with(&mut reference, schema, runs.clone(), PlanOptions::default()).map_err(text)?;
         for block_keys in [1, 3, 1000] {
-            let runs = || {
-                let run = |run: usize| Ok(batches_of(&sample.run(run..run + 1)?, 10));
-                (0..3).map(run).collect::<Result<Vec<_>, MergeError>>()
-            };
-            let options = || PlanOptions {
+            let options = PlanOptions {
                 block_keys,
                 ..PlanOptions::default()
             };
-            let mut reference = RowKernel::new("reference".to_owned(), function(), Arc::clone(schema)).map_err(text)?;
-            let expected = merge_with(&mut reference, schema, runs().map_err(text)?, options()).map_err(text)?;
-            let found = merge_runs(engine, schema, runs().map_err(text)?, options()).map_err(text)?;
-            if expected.columns != found.columns {
+            let found = merge_runs(engine, schema, runs.clone(), options).map_err(text)?;
+            if let Some((at, expected, found)) = first_difference(&expected, &found, false) {
                 return Err(format!(
-                    "seed {seed}, blocks of {block_keys} keys: {}",
-                    first_difference(&expected, &found)
+                    "seed {seed}, blocks of {block_keys} keys: record {at} is {found}, not {expected}"
                 ));
             }
         }
     }
     Ok(())
-}
-
-fn sample(engine: &dyn MergeEngine, schema: &Arc<KvSchema>, seed: u64) -> Result<SampleRuns, String> {
-    use RowKind::{Delete, Insert, UpdateAfter, UpdateBefore};
-    let kinds: &[RowKind] = match engine.promises().accepts_retract {
-        true => &[Insert, Insert, UpdateAfter, UpdateAfter, UpdateBefore, Delete],
-        false => &[Insert, UpdateAfter],
-    };
-    SampleRuns::new(schema, seed, 60, 3, kinds).map_err(|error| error.to_string())
 }
 
 /// Compares merged records: keys, values, sequence numbers, and whether they are there; +I and +U are the same.
@@ -332,25 +359,27 @@ fn same(what: &str, seed: u64, left: &KvBatch, right: &KvBatch) -> Result<(), St
     let equal = left.columns.column(0) == right.columns.column(0)
         && left.values() == right.values()
         && is_add(left) == is_add(right);
-    match equal {
-        true => Ok(()),
-        false => Err(format!(
-            "{what} differ (seed {seed}): {}",
-            first_difference(left, right)
+    match first_difference(left, right, true).filter(|_| !equal) {
+        None => Ok(()),
+        Some((at, left, right)) => Err(format!(
+            "{what} differ (seed {seed}): record {at} is {left} and {right}"
         )),
     }
 }
 
-fn first_difference(left: &KvBatch, right: &KvBatch) -> String {
-    let row = |batch: &KvBatch, row: usize| match row < batch.len() {
-        true => format!("{:?}", batch.columns.slice(row, 1).columns()),
-        false => "nothing".to_owned(),
+/// The first record that differs, with both forms of it. Values are compared as Java does: every NaN is the same.
+fn first_difference(left: &KvBatch, right: &KvBatch, with_sequence: bool) -> Option<(usize, String, String)> {
+    let record = |batch: &KvBatch, row: usize| {
+        let sequence = batch.sequence_numbers().get(row)?;
+        let values = batch.values().iter().map(|column| Datum::from_array(column, row));
+        let values = values.collect::<Result<Vec<Datum>, _>>().unwrap_or_default();
+        Some((batch.kind(row), values, with_sequence.then_some(*sequence)))
     };
-    let longest = left.len().max(right.len());
-    let at = (0..longest)
-        .find(|&at| row(left, at) != row(right, at))
-        .unwrap_or(longest);
-    format!("record {at}: {} and {}", row(left, at), row(right, at))
+    let text = |record: Option<_>| record.map_or("nothing".to_owned(), |record| format!("{record:?}"));
+    (0..left.len().max(right.len())).find_map(|at| {
+        let (left, right) = (record(left, at), record(right, at));
+        (left != right).then(|| (at, text(left), text(right)))
+    })
 }
 
 fn record_batch(schema: &KvSchema, columns: Vec<ArrayRef>) -> Result<RecordBatch, MergeError> {

@@ -3,5 +3,7 @@
 //! | Module | What it gives |
 //! |---|---|
 //! | [`faulty`] | a storage that fails, loses answers or is slow, by plan or at random |
+//! | [`model`] | what a primary-key table must hold, row by row |
 
 pub mod faulty;
+pub mod model;

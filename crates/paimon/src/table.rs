@@ -8,7 +8,7 @@ use paimon_format::meta::{PathSettings, TablePaths};
 use paimon_format::options::{Options, TableUse, check_options};
 use paimon_format::row::BinaryRow;
 use paimon_format::storage::Storage;
-use paimon_format::types::{DataField, DataType};
+use paimon_format::types::{DataField, DataType, TypeKind};
 use paimon_manifest::scan::SplitSettings;
 use paimon_manifest::schema::{SchemaBuilder, SchemaChange, SchemaStore, TableSchema};
 use paimon_manifest::snapshot::{ConsumerStore, Snapshot, SnapshotStore, TimeTravel};
@@ -315,12 +315,15 @@ impl Table {
         check_options(self.options(), TableUse::Write)?;
         self.merge_engine()?;
         let settings = RowSettings::from_options(self.options())?;
-        if let Some(name) = &settings.row_kind_field
-            && self.schema().field(name).is_none()
-        {
-            return Err(Error::invalid(format!(
-                "option 'rowkind.field' = '{name}': the table has no such column"
-            )));
+        if let Some(name) = &settings.row_kind_field {
+            let wrong = match self.schema().field(name).map(|field| &field.data_type.kind) {
+                None => "the table has no such column".to_owned(),
+                Some(TypeKind::Char(_) | TypeKind::VarChar(_)) => String::new(),
+                Some(other) => format!("it holds {other}, and must hold text"),
+            };
+            if !wrong.is_empty() {
+                return Err(Error::invalid(format!("option 'rowkind.field' = '{name}': {wrong}")));
+            }
         }
         BucketStores::new(self)?;
         BucketMode::from_options(self.options())?;

@@ -6,6 +6,8 @@
 //! compact java   [--rows 4000000] [--runs 5] [--repeat 3] [--dir DIR] [--oracle testdata/oracle/run.sh]
 //! ```
 //!
+//! `--engine deduplicate` (the default), `partial-update` (half of the values are null) or `aggregation` (sum, max, last_non_null_value, listagg).
+//!
 //! Everything runs on one thread and is measured by its CPU time, the measures taken in turn.
 
 use std::collections::HashMap;
@@ -18,9 +20,19 @@ use std::process::Command;
 use futures::executor::block_on;
 use paimon_bench::bucket::Bucket;
 use paimon_bench::cost::{measured, median, peak_memory_bytes};
+use paimon_format::options::Options;
 
 /// What a compaction may take, as in a small process.
 const MEMORY: u64 = 384 << 20;
+
+/// Of `aggregation`.
+const FUNCTIONS: [(&str, &str); 5] = [
+    ("fields.default-aggregate-function", "sum"),
+    ("fields.b.aggregate-function", "max"),
+    ("fields.e.aggregate-function", "last_non_null_value"),
+    ("fields.s.aggregate-function", "listagg"),
+    ("fields.t.aggregate-function", "max"),
+];
 
 type Outcome = Result<(), Box<dyn Error>>;
 
@@ -51,9 +63,32 @@ impl Arguments {
         }
     }
 
+    fn engine(&self) -> &str {
+        self.flags.get("engine").map_or("deduplicate", String::as_str)
+    }
+
+    /// Values are not all there.
+    fn nulls(&self) -> bool {
+        self.engine() == "partial-update"
+    }
+
+    /// How the table is merged.
+    fn options(&self) -> Options {
+        let mut options = Options::from_iter([("merge-engine", self.engine())]);
+        if self.engine() == "aggregation" {
+            for (key, function) in FUNCTIONS {
+                options.set(key, function);
+            }
+        }
+        options
+    }
+
     /// The folder of a table with these rows and runs.
     fn table(&self) -> Result<PathBuf, Box<dyn Error>> {
-        Ok(self.dir().join(format!("rows-{}-runs-{}", self.rows()?, self.runs()?)))
+        let nulls = if self.nulls() { "-nulls" } else { "" };
+        Ok(self
+            .dir()
+            .join(format!("rows-{}-runs-{}{nulls}", self.rows()?, self.runs()?)))
     }
 }
 
@@ -77,8 +112,8 @@ fn main() -> Outcome {
 fn generate(arguments: &Arguments) -> Outcome {
     let table = arguments.table()?;
     fs::create_dir_all(&table)?;
-    let bucket = Bucket::new(&table, MEMORY)?;
-    block_on(bucket.generate(&table, arguments.rows()?, arguments.runs()?))
+    let bucket = Bucket::new(&table, MEMORY, &Options::new())?;
+    block_on(bucket.generate(&table, arguments.rows()?, arguments.runs()?, arguments.nulls()))
 }
 
 /// The table's folder; made by another process if it is not there, so that its memory is not ours.
@@ -89,11 +124,12 @@ fn ready(arguments: &Arguments) -> Result<Bucket, Box<dyn Error>> {
         command.arg("generate").arg("--dir").arg(arguments.dir());
         command.arg("--rows").arg(arguments.rows()?.to_string());
         command.arg("--runs").arg(arguments.runs()?.to_string());
+        command.arg("--engine").arg(arguments.engine());
         if !command.status()?.success() {
             return Err("the table could not be made".into());
         }
     }
-    Bucket::new(&table, MEMORY)?.open(&table)
+    Bucket::new(&table, MEMORY, &arguments.options())?.open(&table)
 }
 
 fn ratio(arguments: &Arguments) -> Outcome {
@@ -150,13 +186,25 @@ fn java(arguments: &Arguments) -> Outcome {
         .get("oracle")
         .map_or("testdata/oracle/run.sh", String::as_str);
     let warehouse = arguments.dir().join("java");
-    let name = format!("rows_{}_runs_{}", arguments.rows()?, arguments.runs()?);
+    let engine = arguments.engine();
+    let name = format!(
+        "rows_{}_runs_{}_{}",
+        arguments.rows()?,
+        arguments.runs()?,
+        engine.replace('-', "_")
+    );
+    let functions = FUNCTIONS.map(|(key, function)| format!("{key}={function}")).join(",");
     let table = warehouse.join("default.db").join(&name);
     let bench = |what: &str, flags: &[(&str, u64)]| -> Result<String, Box<dyn Error>> {
         let mut command = Command::new("bash");
         command.arg(oracle).arg("bench").arg(what).arg(&warehouse).arg(&name);
         for (flag, value) in flags {
             command.arg(format!("--{flag}")).arg(value.to_string());
+        }
+        if what == "gen" {
+            command.arg("--engine").arg(engine);
+        } else if engine == "aggregation" {
+            command.arg("--options").arg(&functions);
         }
         let output = command.output()?;
         if !output.status.success() {
@@ -167,7 +215,7 @@ fn java(arguments: &Arguments) -> Outcome {
     if !table.exists() {
         bench("gen", &[("rows", arguments.rows()?), ("runs", arguments.runs()?)])?;
     }
-    let bucket = open_java(&table)?;
+    let bucket = Bucket::new(&table, MEMORY, &arguments.options())?.open(&table)?;
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for _ in 0..arguments.number("repeat", 3)? {
         let (files, seconds) = measured(|| block_on(bucket.compact()))?;
@@ -182,10 +230,6 @@ fn java(arguments: &Arguments) -> Outcome {
     }
     println!("Java takes {:.2} times our CPU time", median(theirs) / median(ours));
     Ok(())
-}
-
-fn open_java(table: &Path) -> Result<Bucket, Box<dyn Error>> {
-    Bucket::new(table, MEMORY)?.open(table)
 }
 
 /// A number of a line of flat JSON.

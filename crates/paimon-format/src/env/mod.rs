@@ -67,7 +67,7 @@ pub struct Env {
     pub memory: Budget,
     /// Local disk for spills and lookup files.
     pub disk: Budget,
-    /// Folder for spills.
+    /// Folder for spills and lookup files.
     pub temp: PathBuf,
 }
 

@@ -1,6 +1,8 @@
 //! Behaviour of look-ups.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test ends at the first surprise")]
 
 mod cache;
+mod counters;
 mod evolution;
 mod java;
 mod model;

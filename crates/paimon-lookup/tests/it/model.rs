@@ -1,10 +1,13 @@
 //! Look-ups against a map a level.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
+use futures::executor::block_on;
 use paimon_format::sst::{SstCompression, SstSettings};
 use paimon_format::types::{RowKind, TypeKind};
-use paimon_lookup::LookupSettings;
+use paimon_lookup::{LookupLevels, LookupSettings};
+use paimon_lsm::testing::check_lookup;
 use paimon_merge::changelog::LookupNeed;
 use proptest::prelude::*;
 
@@ -89,7 +92,7 @@ fn expected(files: &[File], key: i32, start_level: i32, need: LookupNeed) -> Opt
         .find_map(|file| {
             let row = file.rows.keys().position(|&other| other == key)? as u64;
             let record = *file.rows.get(&key)?;
-            (!file.deleted.contains(&row)).then(|| (file, record, row))
+            (!file.deleted.contains(&row)).then_some((file, record, row))
         })
         .map(|(file, record, row)| {
             let with_position = need.position() || (!file.deleted.is_empty());
@@ -98,6 +101,24 @@ fn expected(files: &[File], key: i32, start_level: i32, need: LookupNeed) -> Opt
                 place: with_position.then(|| (file.name.clone(), row)),
             }
         })
+}
+
+#[test]
+fn the_checks_of_every_source() {
+    for build_after in [0, 1, 3] {
+        let bucket = Bucket::building();
+        let settings = LookupSettings {
+            build_after,
+            ..LookupSettings::default()
+        };
+        block_on(check_lookup(|files, schema| {
+            LookupLevels::builder(bucket.env.clone(), Arc::new(files), schema, bucket.cache.clone())
+                .settings(settings.clone())
+                .build()
+                .unwrap()
+        }))
+        .unwrap();
+    }
 }
 
 proptest! {

@@ -126,6 +126,25 @@ impl TableSchema {
                 })
             })
             .collect::<Result<Vec<_>>>()?;
+        let is_repeated = |(at, column): (usize, &usize)| {
+            columns
+                .iter()
+                .take(at)
+                .any(|before| before == column)
+                .then_some(*column)
+        };
+        if let Some(repeated) = columns.iter().enumerate().find_map(is_repeated) {
+            let name = self.fields.get(repeated).map_or("", |field| field.name.as_str());
+            return Err(ManifestError::invalid(format!(
+                "{SEQUENCE_FIELD}: {name:?} is named more than once"
+            )));
+        }
+        if self.cross_partition_update() {
+            return Err(ManifestError::invalid(format!(
+                "{SEQUENCE_FIELD} does not go with a primary key that has not all partition columns: a key that moves to another partition \
+                 is deleted in the old one, whatever its sequence"
+            )));
+        }
         let descending = match self.options.get(SEQUENCE_SORT_ORDER) {
             None | Some("ascending") => false,
             Some("descending") => true,

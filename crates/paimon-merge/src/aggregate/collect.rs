@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use paimon_format::types::{Datum, TypeKind};
 
-use super::{AggregateFunction, AggregatedColumn, Aggregation, AggregatorFactory, FunctionAggregator};
+use super::function::{Accumulate, Folding};
+use super::{AggregatedColumn, Aggregation, AggregatorFactory};
 use crate::MergeError;
 
 /// `collect`: the elements of all arrays, one after another; with `distinct` each once, where it came first.
@@ -23,7 +24,7 @@ impl AggregatorFactory for CollectFactory {
             return Err(column.wrong_type("ARRAY"));
         };
         let distinct = column.flag("distinct")?;
-        Ok(FunctionAggregator::new(column, Collect { distinct })?.into_aggregation())
+        Ok(Folding::new(column, Collect { distinct })?.into_aggregation())
     }
 }
 
@@ -32,54 +33,81 @@ struct Collect {
     distinct: bool,
 }
 
-impl AggregateFunction for Collect {
-    fn add(&self, acc: Datum, value: Datum) -> Result<Datum, MergeError> {
-        Ok(match (acc, value) {
-            (Datum::Array(mut all), Datum::Array(more)) => {
-                all.extend(more);
-                self.collected(all)
-            }
-            (Datum::Array(all), _) | (_, Datum::Array(all)) => self.collected(all),
-            (acc, _) => acc,
-        })
+/// Elements so far.
+#[derive(Debug)]
+struct Collected {
+    /// `None` is null.
+    elements: Option<Vec<Datum>>,
+    /// The elements, once they are known to be distinct.
+    known: Option<BTreeSet<Datum>>,
+}
+
+impl Accumulate for Collect {
+    type State = Collected;
+
+    fn begin(&self, value: Datum) -> Collected {
+        Collected {
+            elements: elements_of(value),
+            known: None,
+        }
+    }
+
+    fn add(&self, acc: &mut Collected, value: Datum) -> Result<(), MergeError> {
+        let value = elements_of(value);
+        if value.is_none() && acc.elements.is_none() {
+            return Ok(());
+        }
+        let all = acc.elements.get_or_insert_default();
+        if !self.distinct {
+            all.extend(value.into_iter().flatten());
+            return Ok(());
+        }
+        let known = acc.known.get_or_insert_with(|| {
+            let mut known = BTreeSet::new();
+            all.retain(|element| known.insert(element.clone()));
+            known
+        });
+        let new = value
+            .into_iter()
+            .flatten()
+            .filter(|element| known.insert(element.clone()));
+        all.extend(new);
+        Ok(())
     }
 
     // The order of the elements does not depend on which value is older.
-    fn add_late(&self, acc: Datum, value: Datum) -> Result<Datum, MergeError> {
+    fn add_late(&self, acc: &mut Collected, value: Datum) -> Result<(), MergeError> {
         self.add(acc, value)
     }
 
-    fn retract(&self, acc: Datum, value: Datum) -> Option<Result<Datum, MergeError>> {
-        Some(Ok(match (acc, value) {
-            (Datum::Array(mut all), Datum::Array(mut gone)) => {
-                gone.sort();
-                let mut used = vec![false; gone.len()];
-                all.retain(|element| {
-                    let first = gone.partition_point(|other| other < element);
-                    let same = gone.iter().skip(first).take_while(|other| *other == element).count();
-                    match (first..first + same).find(|&at| !used[at]) {
-                        Some(at) => {
-                            used[at] = true;
-                            false
-                        }
-                        None => true,
+    fn retract(&self, acc: &mut Collected, value: Datum) -> Option<Result<(), MergeError>> {
+        if let (Some(all), Some(mut gone)) = (&mut acc.elements, elements_of(value)) {
+            gone.sort();
+            let mut used = vec![false; gone.len()];
+            all.retain(|element| {
+                let first = gone.partition_point(|other| other < element);
+                let same = gone.iter().skip(first).take_while(|other| *other == element).count();
+                match (first..first + same).find(|&at| !used[at]) {
+                    Some(at) => {
+                        used[at] = true;
+                        false
                     }
-                });
-                Datum::Array(all)
-            }
-            (acc, _) => acc,
-        }))
+                    None => true,
+                }
+            });
+            acc.known = None;
+        }
+        Some(Ok(()))
+    }
+
+    fn finish(&self, acc: Collected) -> Datum {
+        acc.elements.map_or(Datum::Null, Datum::Array)
     }
 }
 
-impl Collect {
-    fn collected(&self, mut all: Vec<Datum>) -> Datum {
-        if self.distinct {
-            let mut known = BTreeSet::new();
-            let first: Vec<bool> = all.iter().map(|element| known.insert(element)).collect();
-            let mut first = first.into_iter();
-            all.retain(|_| first.next().unwrap_or(true));
-        }
-        Datum::Array(all)
+fn elements_of(value: Datum) -> Option<Vec<Datum>> {
+    match value {
+        Datum::Array(elements) => Some(elements),
+        _ => None,
     }
 }

@@ -27,44 +27,115 @@ pub trait AggregateFunction: Debug + Send {
     }
 }
 
-/// An [`AggregateFunction`] by columns. Every value is copied out of its column.
-#[derive(Debug)]
-pub struct FunctionAggregator<F> {
-    function: F,
-    site: Site,
-    /// An open group's accumulator.
-    kept: Accumulator,
+/// A function whose accumulator is more than a value: a map that is searched, for example, so that many versions of a key cost no more
+/// than their sizes.
+pub(super) trait Accumulate: Debug + Send {
+    type State: Debug + Send;
+
+    /// The accumulator that holds a value, null at first, as it is.
+    fn begin(&self, value: Datum) -> Self::State;
+
+    /// `acc = agg(acc, value)`
+    fn add(&self, acc: &mut Self::State, value: Datum) -> Result<(), MergeError>;
+
+    /// `acc = agg(value, acc)`
+    fn add_late(&self, acc: &mut Self::State, value: Datum) -> Result<(), MergeError> {
+        let held = std::mem::replace(acc, self.begin(value));
+        self.add(acc, self.finish(held))
+    }
+
+    /// Whether there is a [`retract`](Self::retract).
+    fn accepts_retract(&self) -> bool {
+        true
+    }
+
+    /// `acc = retract(acc, value)`; `None`: it cannot.
+    fn retract(&self, acc: &mut Self::State, value: Datum) -> Option<Result<(), MergeError>>;
+
+    /// What the accumulator holds.
+    fn finish(&self, acc: Self::State) -> Datum;
 }
 
-/// Null at first.
+/// The accumulator is the value.
 #[derive(Debug)]
-struct Accumulator(Datum);
+struct Simple<F>(F);
 
-impl Default for Accumulator {
-    fn default() -> Self {
-        Self(Datum::Null)
+impl<F: AggregateFunction> Accumulate for Simple<F> {
+    type State = Datum;
+
+    fn begin(&self, value: Datum) -> Datum {
+        value
+    }
+
+    fn add(&self, acc: &mut Datum, value: Datum) -> Result<(), MergeError> {
+        let held = std::mem::replace(acc, Datum::Null);
+        *acc = self.0.add(held, value)?;
+        Ok(())
+    }
+
+    fn add_late(&self, acc: &mut Datum, value: Datum) -> Result<(), MergeError> {
+        let held = std::mem::replace(acc, Datum::Null);
+        *acc = self.0.add_late(held, value)?;
+        Ok(())
+    }
+
+    fn accepts_retract(&self) -> bool {
+        self.0.retract(Datum::Null, Datum::Null).is_some()
+    }
+
+    fn retract(&self, acc: &mut Datum, value: Datum) -> Option<Result<(), MergeError>> {
+        let held = std::mem::replace(acc, Datum::Null);
+        let result = self.0.retract(held, value)?;
+        Some(result.map(|value| *acc = value))
+    }
+
+    fn finish(&self, acc: Datum) -> Datum {
+        acc
     }
 }
+
+/// An [`AggregateFunction`] by columns. Every value is copied out of its column.
+#[derive(Debug)]
+pub struct FunctionAggregator<F: AggregateFunction>(Folding<Simple<F>>);
 
 impl<F: AggregateFunction + 'static> FunctionAggregator<F> {
     /// The function for a column.
     ///
     /// Errors: `Unsupported` for a column without an Arrow form.
     pub fn new(column: &AggregatedColumn<'_>, function: F) -> Result<Self, MergeError> {
-        Ok(Self {
-            function,
-            site: column.site()?,
-            kept: Accumulator::default(),
-        })
+        Folding::new(column, Simple(function)).map(Self)
     }
 
     /// As a factory gives it.
     pub fn into_aggregation(self) -> Aggregation {
+        self.0.into_aggregation()
+    }
+}
+
+/// An [`Accumulate`] by columns.
+#[derive(Debug)]
+pub(super) struct Folding<A: Accumulate> {
+    function: A,
+    site: Site,
+    /// An open group's accumulator; `None`: it holds null.
+    kept: Option<A::State>,
+}
+
+impl<A: Accumulate + 'static> Folding<A> {
+    pub(super) fn new(column: &AggregatedColumn<'_>, function: A) -> Result<Self, MergeError> {
+        Ok(Self {
+            function,
+            site: column.site()?,
+            kept: None,
+        })
+    }
+
+    pub(super) fn into_aggregation(self) -> Aggregation {
         Aggregation::Compute(Box::new(self))
     }
 }
 
-impl<F: AggregateFunction> Aggregator for FunctionAggregator<F> {
+impl<A: Accumulate> Aggregator for Folding<A> {
     fn fold(&mut self, values: &ArrayRef, steps: &[Step], ends: &[u32], open: bool) -> Result<ArrayRef, MergeError> {
         let (function, site) = (&self.function, &self.site);
         let mut results = Vec::with_capacity(ends.len());
@@ -72,27 +143,27 @@ impl<F: AggregateFunction> Aggregator for FunctionAggregator<F> {
             &mut self.kept,
             ends,
             open,
-            |acc, row| {
+            |kept, row| {
                 let value = Datum::from_array(values, row)?;
-                let held = std::mem::replace(&mut acc.0, Datum::Null);
-                acc.0 = match step_of(steps, row) {
-                    Step::Add => function.add(held, value)?,
-                    Step::Late => function.add_late(held, value)?,
-                    Step::Start => value,
-                    Step::Retract => function.retract(held, value).ok_or_else(|| site.unretractable())??,
-                };
+                let acc = kept.get_or_insert_with(|| function.begin(Datum::Null));
+                match step_of(steps, row) {
+                    Step::Add => function.add(acc, value)?,
+                    Step::Late => function.add_late(acc, value)?,
+                    Step::Start => *acc = function.begin(value),
+                    Step::Retract => function.retract(acc, value).ok_or_else(|| site.unretractable())??,
+                }
                 Ok(())
             },
-            |acc| results.push(acc.0),
+            |kept| results.push(kept.map_or(Datum::Null, |acc| function.finish(acc))),
         )?;
         Ok(array_from_datums(&site.field, &results)?)
     }
 
     fn reset(&mut self) {
-        self.kept = Accumulator::default();
+        self.kept = None;
     }
 
     fn accepts_retract(&self) -> bool {
-        self.function.retract(Datum::Null, Datum::Null).is_some()
+        self.function.accepts_retract()
     }
 }

@@ -47,33 +47,48 @@ struct Listagg {
     distinct: bool,
     site: Site,
     /// An open group's text.
-    kept: Option<String>,
+    kept: Option<Joined>,
+}
+
+/// A text so far.
+#[derive(Debug)]
+struct Joined {
+    text: String,
+    /// Its tokens, once they were asked for.
+    known: Option<HashSet<String>>,
+}
+
+impl From<&str> for Joined {
+    fn from(text: &str) -> Self {
+        Self {
+            text: text.to_owned(),
+            known: None,
+        }
+    }
 }
 
 /// `agg(acc, value)`.
-fn join(delimiter: &str, distinct: bool, acc: Option<String>, value: Option<&str>) -> Option<String> {
+fn join(delimiter: &str, distinct: bool, acc: Option<Joined>, value: Option<&str>) -> Option<Joined> {
     let Some(value) = value.filter(|value| !is_blank(value)) else {
         return acc;
     };
-    let Some(mut acc) = acc.filter(|acc| !is_blank(acc)) else {
-        return Some(value.to_owned());
+    let Some(mut acc) = acc.filter(|acc| !is_blank(&acc.text)) else {
+        return Some(value.into());
     };
     if !distinct {
-        acc.push_str(delimiter);
-        acc.push_str(value);
+        acc.text.push_str(delimiter);
+        acc.text.push_str(value);
         return Some(acc);
     }
-    let mut added = String::new();
-    {
-        let mut known: HashSet<&str> = acc.split(delimiter).collect();
-        for token in value.split(delimiter) {
-            if !is_blank(token) && known.insert(token) {
-                added.push_str(delimiter);
-                added.push_str(token);
-            }
+    let Joined { text, known } = &mut acc;
+    let known = known.get_or_insert_with(|| text.split(delimiter).map(str::to_owned).collect());
+    for token in value.split(delimiter) {
+        if !is_blank(token) && !known.contains(token) {
+            known.insert(token.to_owned());
+            text.push_str(delimiter);
+            text.push_str(token);
         }
     }
-    acc.push_str(&added);
     Some(acc)
 }
 
@@ -106,13 +121,16 @@ impl Aggregator for Listagg {
                 let held = acc.take();
                 *acc = match step_of(steps, row) {
                     Step::Add => join(delimiter, distinct, held, value),
-                    Step::Late => join(delimiter, distinct, value.map(str::to_owned), held.as_deref()),
-                    Step::Start => value.map(str::to_owned),
+                    Step::Late => {
+                        let held = held.as_ref().map(|held| held.text.as_str());
+                        join(delimiter, distinct, value.map(Joined::from), held)
+                    }
+                    Step::Start => value.map(Joined::from),
                     Step::Retract => return Err(site.unretractable()),
                 };
                 Ok(())
             },
-            |acc| results.append_option(acc),
+            |acc| results.append_option(acc.map(|acc| acc.text)),
         )?;
         Ok(Arc::new(results.finish()))
     }

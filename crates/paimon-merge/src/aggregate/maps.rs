@@ -1,10 +1,11 @@
 //! `merge_map` and `merge_map_with_keytime`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use paimon_format::types::{DataField, Datum, TypeKind};
 
-use super::{AggregateFunction, AggregatedColumn, Aggregation, AggregatorFactory, FunctionAggregator};
+use super::function::{Accumulate, Folding};
+use super::{AggregatedColumn, Aggregation, AggregatorFactory};
 use crate::MergeError;
 
 /// `merge_map`: the entries of all maps; of one key, the newest. Taking back removes keys.
@@ -27,13 +28,43 @@ impl AggregatorFactory for MergeMapFactory {
 
     fn create(&self, column: &AggregatedColumn<'_>) -> Result<Aggregation, MergeError> {
         match column.field.data_type.kind {
-            TypeKind::Map(..) => Ok(FunctionAggregator::new(column, MergeMap)?.into_aggregation()),
+            TypeKind::Map(..) => Ok(Folding::new(column, MergeMap)?.into_aggregation()),
             _ => Err(column.wrong_type("MAP")),
         }
     }
 }
 
+/// A map so far.
+#[derive(Debug)]
+enum Held {
+    /// One value, as it was written.
+    Plain(Datum),
+    /// Several.
+    Entries(Entries),
+}
+
+impl Held {
+    /// The entries; `None`: it is null.
+    fn entries(&mut self) -> Option<&mut Entries> {
+        if let Self::Plain(Datum::Map(entries)) = self {
+            *self = Self::Entries(Entries::new(std::mem::take(entries)));
+        }
+        match self {
+            Self::Plain(_) => None,
+            Self::Entries(entries) => Some(entries),
+        }
+    }
+
+    fn into_value(self) -> Datum {
+        match self {
+            Self::Plain(value) => value,
+            Self::Entries(entries) => entries.into_map(),
+        }
+    }
+}
+
 /// A map in which entries can be found: entries keep the place where their key came first.
+#[derive(Debug)]
 struct Entries {
     entries: Vec<Option<(Datum, Datum)>>,
     places: BTreeMap<Datum, usize>,
@@ -80,30 +111,31 @@ impl Entries {
 #[derive(Debug)]
 struct MergeMap;
 
-impl AggregateFunction for MergeMap {
-    fn add(&self, acc: Datum, value: Datum) -> Result<Datum, MergeError> {
-        Ok(match (acc, value) {
-            (Datum::Map(all), Datum::Map(more)) => {
-                let mut all = Entries::new(all);
-                for (key, value) in more {
-                    all.put(key, value);
-                }
-                all.into_map()
-            }
-            (Datum::Null, value) => value,
-            (acc, _) => acc,
-        })
+impl Accumulate for MergeMap {
+    type State = Held;
+
+    fn begin(&self, value: Datum) -> Held {
+        Held::Plain(value)
     }
 
-    fn retract(&self, acc: Datum, value: Datum) -> Option<Result<Datum, MergeError>> {
-        Some(Ok(match (acc, value) {
-            (Datum::Map(mut all), Datum::Map(gone)) => {
-                let gone: BTreeSet<Datum> = gone.into_iter().map(|(key, _)| key).collect();
-                all.retain(|(key, _)| !gone.contains(key));
-                Datum::Map(all)
-            }
-            (acc, _) => acc,
-        }))
+    fn add(&self, acc: &mut Held, value: Datum) -> Result<(), MergeError> {
+        match (acc.entries(), value) {
+            (Some(all), Datum::Map(more)) => more.into_iter().for_each(|(key, value)| all.put(key, value)),
+            (Some(_), _) => {}
+            (None, value) => *acc = Held::Plain(value),
+        }
+        Ok(())
+    }
+
+    fn retract(&self, acc: &mut Held, value: Datum) -> Option<Result<(), MergeError>> {
+        if let (Some(all), Datum::Map(gone)) = (acc.entries(), value) {
+            gone.iter().for_each(|(key, _)| all.remove(key));
+        }
+        Some(Ok(()))
+    }
+
+    fn finish(&self, acc: Held) -> Datum {
+        acc.into_value()
     }
 }
 
@@ -133,7 +165,7 @@ impl AggregatorFactory for MergeMapWithKeyTimeFactory {
             },
         };
         check_time(column, fields.get(time))?;
-        Ok(FunctionAggregator::new(column, MergeMapWithKeyTime { time })?.into_aggregation())
+        Ok(Folding::new(column, MergeMapWithKeyTime { time })?.into_aggregation())
     }
 }
 
@@ -159,31 +191,46 @@ impl MergeMapWithKeyTime {
     }
 }
 
-impl AggregateFunction for MergeMapWithKeyTime {
-    fn add(&self, acc: Datum, value: Datum) -> Result<Datum, MergeError> {
-        Ok(match (acc, value) {
-            (Datum::Map(all), Datum::Map(more)) => {
-                let mut all = Entries::new(all);
-                for (key, value) in more {
-                    if value.is_null() {
-                        all.remove(&key);
-                        continue;
-                    }
-                    let Some(time) = self.time_of(&value) else {
-                        continue;
-                    };
-                    let is_later = all
-                        .get(&key)
-                        .and_then(|held| self.time_of(held))
-                        .is_none_or(|held| time > held);
-                    if is_later {
-                        all.put(key, value);
-                    }
-                }
-                all.into_map()
+impl Accumulate for MergeMapWithKeyTime {
+    type State = Held;
+
+    fn begin(&self, value: Datum) -> Held {
+        Held::Plain(value)
+    }
+
+    fn add(&self, acc: &mut Held, value: Datum) -> Result<(), MergeError> {
+        let Datum::Map(more) = value else {
+            return Ok(());
+        };
+        let Some(all) = acc.entries() else {
+            *acc = Held::Plain(Datum::Map(more));
+            return Ok(());
+        };
+        for (key, value) in more {
+            if value.is_null() {
+                all.remove(&key);
+                continue;
             }
-            (Datum::Null, value) => value,
-            (acc, _) => acc,
-        })
+            let Some(time) = self.time_of(&value) else {
+                continue;
+            };
+            let held = all.get(&key).and_then(|held| self.time_of(held));
+            if held.is_none_or(|held| time > held) {
+                all.put(key, value);
+            }
+        }
+        Ok(())
+    }
+
+    fn accepts_retract(&self) -> bool {
+        false
+    }
+
+    fn retract(&self, _acc: &mut Held, _value: Datum) -> Option<Result<(), MergeError>> {
+        None
+    }
+
+    fn finish(&self, acc: Held) -> Datum {
+        acc.into_value()
     }
 }

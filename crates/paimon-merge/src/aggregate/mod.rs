@@ -10,11 +10,14 @@
 //! | `collect` | `collect` |
 //! | `maps` | `merge_map`, `merge_map_with_keytime` |
 //! | `nested` | `nested_update`, `nested_partial_update` |
-//! | `bitmap` | `rbm32` |
+//! | `bitmap`, `bitmap64` | `rbm32`, `rbm64` |
+//! | `sketch` | `theta_sketch`, `hll_sketch` |
+//! | `union` | what bitmaps and sketches share |
 //!
-//! `theta_sketch`, `hll_sketch` and `rbm64` are known by name and refused. Own functions join by [`AggregatorFactory`].
+//! Own functions join by [`AggregatorFactory`].
 
 mod bitmap;
+mod bitmap64;
 mod booleans;
 mod collect;
 mod column;
@@ -27,6 +30,8 @@ mod nested;
 mod numbers;
 mod registry;
 mod select;
+mod sketch;
+mod union;
 
 use std::fmt::Debug;
 

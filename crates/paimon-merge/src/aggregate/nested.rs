@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use paimon_format::types::Datum;
 
 use super::column::Site;
-use super::{AggregateFunction, AggregatedColumn, Aggregation, AggregatorFactory, FunctionAggregator};
+use super::function::{Accumulate, Folding};
+use super::{AggregatedColumn, Aggregation, AggregatorFactory};
 use crate::MergeError;
 
 /// `nested_update`: the rows of all arrays; with `nested-key`, one a key, the newest (or the one that `nested-sequence-field` says).
@@ -59,7 +60,7 @@ impl AggregatorFactory for NestedUpdateFactory {
             sequence: column.positions(SEQUENCE_FIELD, fields)?,
             limit,
         };
-        Ok(FunctionAggregator::new(column, function)?.into_aggregation())
+        Ok(Folding::new(column, function)?.into_aggregation())
     }
 }
 
@@ -78,7 +79,7 @@ impl AggregatorFactory for NestedPartialUpdateFactory {
                 column.key(NESTED_KEY)
             ))
         })?;
-        Ok(FunctionAggregator::new(column, NestedPartialUpdate { key })?.into_aggregation())
+        Ok(Folding::new(column, NestedPartialUpdate { key })?.into_aggregation())
     }
 }
 
@@ -154,82 +155,142 @@ struct NestedUpdate {
     limit: usize,
 }
 
-/// Rows by key, in the order in which keys came.
-#[derive(Default)]
+/// Rows so far.
+#[derive(Debug)]
+enum Held {
+    /// One value, as it was written.
+    Plain(Datum),
+    /// Several.
+    Rows(KeyedRows),
+}
+
+impl Held {
+    fn into_value(self) -> Datum {
+        match self {
+            Self::Plain(value) => value,
+            Self::Rows(rows) => array_of(rows.rows.into_iter().flatten()),
+        }
+    }
+
+    /// The rows, after `put` has put those of a plain value.
+    fn rows(
+        &mut self,
+        mut put: impl FnMut(&mut KeyedRows, Vec<Datum>) -> Result<(), MergeError>,
+    ) -> Result<&mut KeyedRows, MergeError> {
+        if let Self::Plain(value) = self {
+            let mut rows = KeyedRows::default();
+            for row in rows_of(std::mem::replace(value, Datum::Null)) {
+                put(&mut rows, row)?;
+            }
+            *self = Self::Rows(rows);
+        }
+        match self {
+            Self::Rows(rows) => Ok(rows),
+            Self::Plain(_) => Err(MergeError::internal("rows that were not opened")),
+        }
+    }
+}
+
+/// Rows, in the order in which they or their keys came; those without key are in no place.
+#[derive(Debug, Default)]
 struct KeyedRows {
-    rows: Vec<Vec<Datum>>,
+    rows: Vec<Option<Vec<Datum>>>,
     places: BTreeMap<Vec<Datum>, usize>,
+    count: usize,
+}
+
+impl KeyedRows {
+    fn push(&mut self, row: Vec<Datum>) {
+        self.rows.push(Some(row));
+        self.count += 1;
+    }
+
+    fn get_mut(&mut self, key: &[Datum]) -> Option<&mut Vec<Datum>> {
+        let place = self.places.get(key)?;
+        self.rows.get_mut(*place)?.as_mut()
+    }
+
+    fn insert(&mut self, key: Vec<Datum>, row: Vec<Datum>) {
+        self.places.insert(key, self.rows.len());
+        self.push(row);
+    }
+
+    fn remove(&mut self, key: &[Datum]) {
+        if let Some(place) = self.places.remove(key) {
+            self.rows[place] = None;
+            self.count -= 1;
+        }
+    }
 }
 
 impl NestedUpdate {
-    fn put(&self, rows: &mut KeyedRows, key: Vec<Datum>, row: Vec<Datum>, limit: usize) {
-        match rows.places.get(&key) {
-            Some(&place) => {
-                let held = &mut rows.rows[place];
-                let order = pick(&row, &self.sequence).cmp(&pick(held, &self.sequence));
-                if order != Ordering::Less {
-                    *held = row;
-                }
+    /// Puts a row where its key is, or at the end while there are less than `limit`.
+    fn put(&self, rows: &mut KeyedRows, row: Vec<Datum>, limit: usize) -> Result<(), MergeError> {
+        let Some(key) = &self.key else {
+            if rows.count < limit {
+                rows.push(row);
             }
-            None if rows.rows.len() < limit => {
-                rows.places.insert(key, rows.rows.len());
-                rows.rows.push(row);
+            return Ok(());
+        };
+        let Some(key) = key.get(&row)? else {
+            return Ok(());
+        };
+        if let Some(held) = rows.get_mut(&key) {
+            let order = pick(&row, &self.sequence).cmp(&pick(held, &self.sequence));
+            if order != Ordering::Less {
+                *held = row;
             }
-            None => {}
+        } else if rows.count < limit {
+            rows.insert(key, row);
         }
+        Ok(())
     }
 
-    fn keyed(&self, key: &NestedKey, acc: Datum) -> Result<KeyedRows, MergeError> {
-        let mut rows = KeyedRows::default();
-        for row in rows_of(acc) {
-            if let Some(key) = key.get(&row)? {
-                self.put(&mut rows, key, row, usize::MAX);
+    fn take_back(&self, acc: &mut Held, value: Datum) -> Result<(), MergeError> {
+        if value.is_null() || matches!(acc, Held::Plain(Datum::Null)) {
+            return Ok(());
+        }
+        let rows = acc.rows(|rows, row| self.put(rows, row, usize::MAX))?;
+        match &self.key {
+            Some(key) => {
+                for row in rows_of(value) {
+                    if let Some(key) = key.get(&row)? {
+                        rows.remove(&key);
+                    }
+                }
+            }
+            None => {
+                let gone: BTreeSet<Vec<Datum>> = rows_of(value).collect();
+                rows.rows
+                    .retain(|row| row.as_ref().is_some_and(|row| !gone.contains(row)));
+                rows.count = rows.rows.len();
             }
         }
-        Ok(rows)
+        Ok(())
     }
 }
 
-impl AggregateFunction for NestedUpdate {
-    fn add(&self, acc: Datum, value: Datum) -> Result<Datum, MergeError> {
-        if value.is_null() {
-            return Ok(acc);
-        }
-        let Some(key) = &self.key else {
-            let held = rows_of(acc).collect::<Vec<_>>();
-            let room = self.limit.saturating_sub(held.len());
-            return Ok(array_of(held.into_iter().chain(rows_of(value).take(room))));
-        };
-        let mut rows = self.keyed(key, acc)?;
-        for row in rows_of(value) {
-            if let Some(key) = key.get(&row)? {
-                self.put(&mut rows, key, row, self.limit);
-            }
-        }
-        Ok(array_of(rows.rows))
+impl Accumulate for NestedUpdate {
+    type State = Held;
+
+    fn begin(&self, value: Datum) -> Held {
+        Held::Plain(value)
     }
 
-    fn retract(&self, acc: Datum, value: Datum) -> Option<Result<Datum, MergeError>> {
-        if acc.is_null() || value.is_null() {
-            return Some(Ok(acc));
+    fn add(&self, acc: &mut Held, value: Datum) -> Result<(), MergeError> {
+        if value.is_null() {
+            return Ok(());
         }
-        let Some(key) = &self.key else {
-            let gone: BTreeSet<Vec<Datum>> = rows_of(value).collect();
-            return Some(Ok(array_of(rows_of(acc).filter(|row| !gone.contains(row)))));
-        };
-        Some((|| {
-            let mut gone = BTreeSet::new();
-            for row in rows_of(value) {
-                gone.extend(key.get(&row)?);
-            }
-            let mut left = Vec::new();
-            for row in self.keyed(key, acc)?.rows {
-                if key.get(&row)?.is_none_or(|key| !gone.contains(&key)) {
-                    left.push(row);
-                }
-            }
-            Ok(array_of(left))
-        })())
+        let rows = acc.rows(|rows, row| self.put(rows, row, usize::MAX))?;
+        rows_of(value).try_for_each(|row| self.put(rows, row, self.limit))
+    }
+
+    fn retract(&self, acc: &mut Held, value: Datum) -> Option<Result<(), MergeError>> {
+        Some(self.take_back(acc, value))
+    }
+
+    fn finish(&self, acc: Held) -> Datum {
+        acc.into_value()
     }
 }
 
@@ -238,30 +299,49 @@ struct NestedPartialUpdate {
     key: NestedKey,
 }
 
-impl AggregateFunction for NestedPartialUpdate {
-    fn add(&self, acc: Datum, value: Datum) -> Result<Datum, MergeError> {
-        if value.is_null() {
-            return Ok(acc);
-        }
-        let mut rows = KeyedRows::default();
-        for row in rows_of(acc).chain(rows_of(value)) {
-            let Some(key) = self.key.get(&row)? else {
-                continue;
-            };
-            match rows.places.get(&key) {
-                Some(&place) => {
-                    for (held, field) in rows.rows[place].iter_mut().zip(row) {
-                        if !field.is_null() {
-                            *held = field;
-                        }
+impl NestedPartialUpdate {
+    fn put(&self, rows: &mut KeyedRows, row: Vec<Datum>) -> Result<(), MergeError> {
+        let Some(key) = self.key.get(&row)? else {
+            return Ok(());
+        };
+        match rows.get_mut(&key) {
+            Some(held) => {
+                for (held, field) in held.iter_mut().zip(row) {
+                    if !field.is_null() {
+                        *held = field;
                     }
                 }
-                None => {
-                    rows.places.insert(key, rows.rows.len());
-                    rows.rows.push(row);
-                }
             }
+            None => rows.insert(key, row),
         }
-        Ok(array_of(rows.rows))
+        Ok(())
+    }
+}
+
+impl Accumulate for NestedPartialUpdate {
+    type State = Held;
+
+    fn begin(&self, value: Datum) -> Held {
+        Held::Plain(value)
+    }
+
+    fn add(&self, acc: &mut Held, value: Datum) -> Result<(), MergeError> {
+        if value.is_null() {
+            return Ok(());
+        }
+        let rows = acc.rows(|rows, row| self.put(rows, row))?;
+        rows_of(value).try_for_each(|row| self.put(rows, row))
+    }
+
+    fn accepts_retract(&self) -> bool {
+        false
+    }
+
+    fn retract(&self, _acc: &mut Held, _value: Datum) -> Option<Result<(), MergeError>> {
+        None
+    }
+
+    fn finish(&self, acc: Held) -> Datum {
+        acc.into_value()
     }
 }

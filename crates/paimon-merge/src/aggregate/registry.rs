@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::bitmap::RoaringFactory;
+use super::bitmap::Bitmap32;
+use super::bitmap64::Bitmap64;
 use super::booleans::BoolFactory;
 use super::collect::CollectFactory;
 use super::extremes::ExtremeFactory;
@@ -12,11 +13,10 @@ use super::maps::{MergeMapFactory, MergeMapWithKeyTimeFactory};
 use super::nested::{NestedPartialUpdateFactory, NestedUpdateFactory};
 use super::numbers::{ProductFactory, SumFactory};
 use super::select::SelectFactory;
+use super::sketch::{Hll, Theta};
+use super::union::UnionFactory;
 use super::{AggregatedColumn, Aggregation, AggregatorFactory};
 use crate::MergeError;
-
-/// Functions of Java Paimon that this engine does not have.
-const UNAVAILABLE: [&str; 3] = ["hll_sketch", "rbm64", "theta_sketch"];
 
 /// The aggregate functions that tables may name in `fields.<column>.aggregate-function`.
 #[derive(Clone, Debug)]
@@ -37,7 +37,10 @@ impl Default for Aggregators {
         all.add(ListaggFactory).add(CollectFactory);
         all.add(MergeMapFactory).add(MergeMapWithKeyTimeFactory);
         all.add(NestedUpdateFactory).add(NestedPartialUpdateFactory);
-        all.add(RoaringFactory);
+        all.add(UnionFactory::<Bitmap32>::NEW);
+        all.add(UnionFactory::<Bitmap64>::NEW);
+        all.add(UnionFactory::<Theta>::NEW);
+        all.add(UnionFactory::<Hll>::NEW);
         all
     }
 }
@@ -68,12 +71,8 @@ impl Aggregators {
         if let Some(factory) = self.factories.get(column.function) {
             return factory.create(column);
         }
-        let what = match UNAVAILABLE.contains(&column.function) {
-            true => "this engine does not have the aggregate function",
-            false => "there is no aggregate function",
-        };
         Err(MergeError::Invalid(format!(
-            "column {}: {what} {:?}; known are: {}",
+            "column {}: there is no aggregate function {:?}; known are: {}",
             column.field.name,
             column.function,
             self.names().collect::<Vec<_>>().join(", ")

@@ -4,7 +4,6 @@ use std::fmt;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int8Array, Int64Array, RecordBatch};
-use arrow_select::interleave::interleave_record_batch;
 use paimon_format::FormatError;
 use paimon_format::kv::{KeyCodec, KvBatch, KvSchema, RowLevels};
 use paimon_format::options::Options;
@@ -19,7 +18,9 @@ use crate::plan::{KeyGroups, RowRef};
 
 /// The simple way to write an engine: one call a key. [`RowEngine`] makes it usable everywhere.
 ///
-/// It is called only for keys with several versions, see the contract of engines in the [crate's documentation](crate).
+/// It is called only for keys with several versions, see the contract of engines in the [crate's documentation](crate). A key with more
+/// versions than a block has keys is merged in steps, each result being the oldest version of the next step: that must not change
+/// anything, by that contract.
 pub trait MergeFunction: Send {
     /// What the versions of one key become. State may be kept between calls only to save work.
     fn merge(&mut self, versions: &Versions<'_>) -> Result<Merged, MergeError>;
@@ -41,7 +42,7 @@ type MakeFunction = dyn Fn(&KvSchema, &Options) -> Result<Box<dyn MergeFunction>
 
 /// A merge engine made of a [`MergeFunction`]: the factory to register under a name.
 ///
-/// Cost: about five times a columnar kernel. The versions of one key are all in memory at once.
+/// Cost: about five times a columnar kernel. Memory: the versions of a block.
 ///
 /// ```
 /// use paimon_merge::kernel::{MergeFunction, Merged, RowEngine, Versions, value_index};
@@ -193,14 +194,15 @@ pub struct RowKernel {
     function: Box<dyn MergeFunction>,
     schema: Arc<KvSchema>,
     codec: KeyCodec,
-    /// The versions of an open group so far, copied.
-    carried: Vec<KvBatch>,
+    /// What an open group has become so far: one row, copied. `None`: it is nothing yet.
+    carried: Option<KvBatch>,
 }
 
 /// A row that a function computed, or one that its batch does not survive.
 struct MadeRow {
     sequence_number: i64,
     kind: RowKind,
+    level: i32,
     values: Vec<Datum>,
 }
 
@@ -214,39 +216,31 @@ impl RowKernel {
             function,
             codec: KeyCodec::new(&schema)?,
             schema,
-            carried: Vec::new(),
+            carried: None,
         })
     }
 
-    fn carry(&mut self, sources: &[KvBatch], rows: &[RowRef]) -> Result<(), MergeError> {
-        let picks: Vec<(usize, usize)> = rows.iter().map(|at| (at.batch as usize, at.row as usize)).collect();
-        let columns: Vec<&RecordBatch> = sources.iter().map(|source| &source.columns).collect();
-        let columns =
-            interleave_record_batch(&columns, &picks).map_err(|error| MergeError::internal(error.to_string()))?;
-        let levels = picks
-            .iter()
-            .filter_map(|&(source, row)| Some(sources.get(source)?.levels.get(row)));
-        let levels = RowLevels::Each(levels.collect());
-        self.carried
-            .push(KvBatch::new(&self.schema, columns, &self.codec, levels)?);
-        Ok(())
-    }
-
-    /// Merges a group that began in earlier blocks. Its survivor is made, so that what was carried can go.
+    /// Merges a group with what was carried of its earlier blocks. Its survivor is made, so that the batches of those can go.
     fn merge_carried(&mut self, sources: &[KvBatch], rows: &[RowRef]) -> Result<Option<MadeRow>, MergeError> {
-        let mut all = std::mem::take(&mut self.carried);
-        let carried = all.len();
-        let mut at: Vec<RowRef> = (0..)
-            .zip(&all)
-            .flat_map(|(batch, source)| (0..source.len()).map(move |row| RowRef { batch, row: row as u32 }))
-            .collect();
+        let mut all = Vec::with_capacity(sources.len() + 1);
+        let mut at = Vec::with_capacity(rows.len() + 1);
+        if let Some(carried) = self.carried.take() {
+            at.push(RowRef { batch: 0, row: 0 });
+            all.push(carried);
+        }
+        let before = all.len() as u32;
         all.extend_from_slice(sources);
         at.extend(rows.iter().map(|at| RowRef {
-            batch: at.batch + carried as u32,
+            batch: at.batch + before,
             row: at.row,
         }));
         let versions = Versions::new(&all, &at);
-        match self.function.merge(&versions)? {
+        // A version alone is not merged.
+        let merged = match versions.len() {
+            1 => Merged::Version(0),
+            _ => self.function.merge(&versions)?,
+        };
+        match merged {
             Merged::Nothing => Ok(None),
             Merged::Row(kind, values) => self.made(&versions, kind, values).map(Some),
             Merged::Version(version) => {
@@ -256,10 +250,20 @@ impl RowKernel {
                 Ok(Some(MadeRow {
                     sequence_number: version.sequence_number(),
                     kind: version.kind(),
+                    level: version.level(),
                     values: version.values()?,
                 }))
             }
         }
+    }
+
+    fn carry(&mut self, sources: &[KvBatch], rows: &[RowRef]) -> Result<(), MergeError> {
+        if let Some(row) = self.merge_carried(sources, rows)? {
+            let level = RowLevels::All(row.level);
+            let columns = self.made_batch(&[row])?;
+            self.carried = Some(KvBatch::new(&self.schema, columns, &self.codec, level)?);
+        }
+        Ok(())
     }
 
     fn made(&self, versions: &Versions<'_>, kind: RowKind, values: Vec<Datum>) -> Result<MadeRow, MergeError> {
@@ -275,6 +279,7 @@ impl RowKernel {
         Ok(MadeRow {
             sequence_number: newest.map_or(-1, |version| version.sequence_number()),
             kind,
+            level: newest.map_or(-1, |version| version.level()),
             values,
         })
     }
@@ -311,7 +316,7 @@ impl MergeKernel for RowKernel {
                 continue;
             }
             // Only the first group can be one that goes on.
-            let row = if self.carried.is_empty() {
+            let row = if self.carried.is_none() {
                 let versions = Versions::new(groups.sources, rows);
                 match self.function.merge(&versions)? {
                     Merged::Nothing => None,

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use paimon_format::kv::{KvBatch, RowLevels};
 
 use super::lane::KeyLane;
+use super::merge_plan::PassRule;
 use super::order::{VersionOrder, Versioned};
-use super::spans::PassRule;
 use crate::MergeError;
 
 /// A batch of a run, prepared for comparison.

@@ -8,7 +8,7 @@ use paimon_format::options::Options;
 use paimon_format::types::RowKind::{self, Delete, Insert, UpdateAfter};
 use paimon_format::types::{DataField, DataType, Datum, TypeKind};
 use paimon_merge::engine::{AggregationFactory, FirstRowFactory, PartialUpdateFactory};
-use paimon_merge::testing::{Numbers, any_value, check_engine};
+use paimon_merge::testing::{Numbers, Samples, any_value, check_created_on, check_engine};
 use rstest::rstest;
 
 use crate::table::{Row, STRING, Table, options, records, schema};
@@ -62,6 +62,84 @@ fn functions_are_lawful(#[case] function: &str, #[case] kind: TypeKind, #[case] 
     }
     let schema = schema(&[("v", kind)], &options);
     check_engine(&AggregationFactory, &schema, &options).unwrap();
+}
+
+/// Keys, times and values from few, so that they meet; no null values, which take keys away (see below).
+#[test]
+fn maps_with_times_are_lawful() {
+    let fields = vec![
+        DataField::new(10, "v", DataType::nullable(INT)),
+        DataField::new(11, "ts", DataType::nullable(STRING)),
+    ];
+    let kind = TypeKind::Map(
+        Box::new(DataType::not_null(INT)),
+        Box::new(DataType::nullable(TypeKind::Row(fields))),
+    );
+    let value = |numbers: &mut Numbers| {
+        let keys = (0..4).filter(|_| numbers.below(2) == 0).collect::<Vec<i32>>();
+        let mut row = || {
+            let time = Datum::String(numbers.below(4).to_string());
+            Datum::Row(vec![Datum::Int32(numbers.below(100) as i32), time])
+        };
+        Datum::Map(keys.into_iter().map(|key| (Datum::Int32(key), row())).collect())
+    };
+    check_function("merge_map_with_keytime", kind, &value);
+}
+
+/// Values are those of the Java engine in `testdata/sketches`; of HLL sketches the large ones, whose bytes do not depend on the order.
+#[rstest]
+#[case("rbm64")]
+#[case("theta_sketch")]
+#[case("hll_sketch")]
+fn sketches_are_lawful(#[case] function: &str) {
+    let lines = include_str!("../../../../testdata/sketches/unions.jsonl").lines();
+    let lines = lines.map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let mut values: Vec<Vec<u8>> = Vec::new();
+    for line in lines.filter(|line| line["function"] == function) {
+        for name in ["left", "right"] {
+            let hex = line[name].as_str().unwrap();
+            let digits: Vec<u8> = hex.chars().map(|digit| digit.to_digit(16).unwrap() as u8).collect();
+            values.push(digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect());
+        }
+    }
+    values.retain(|value| value.len() < 5000 && (function != "hll_sketch" || value[0] == 10));
+    values.sort();
+    values.dedup();
+    assert!(values.len() >= 4);
+    let value = |numbers: &mut Numbers| Datum::Bytes(values[numbers.below(values.len() as u64) as usize].clone());
+    check_function(function, TypeKind::VarBinary(i32::MAX as u32), &value);
+}
+
+#[test]
+fn bitmaps_are_lawful() {
+    let value = |numbers: &mut Numbers| {
+        let all: roaring::RoaringBitmap = (0..numbers.below(6))
+            .map(|_| numbers.below(9) as u32 * 30_000)
+            .collect();
+        let mut bytes = Vec::new();
+        all.serialize_into(&mut bytes).unwrap();
+        Datum::Bytes(bytes)
+    };
+    check_function("rbm32", TypeKind::VarBinary(i32::MAX as u32), &value);
+}
+
+/// The law for one column of these values; nulls among them, and retracts, which are ignored.
+fn check_function(function: &str, kind: TypeKind, value: &dyn Fn(&mut Numbers) -> Datum) {
+    let given = [
+        ("fields.v.aggregate-function", function),
+        ("fields.v.ignore-retract", "true"),
+    ];
+    let table = Table::new("aggregation", &[("v", kind)], &given);
+    let any = |numbers: &mut Numbers, field: &DataField| match (field.id, numbers.below(8)) {
+        (0, key) => Datum::Int32(key as i32),
+        (_, 0) => Datum::Null,
+        _ => value(numbers),
+    };
+    let samples = Samples {
+        kinds: &[Insert, UpdateAfter, Insert, Delete],
+        value: &any,
+    };
+    check_created_on(table.engine.as_ref(), &table.schema, &samples).unwrap();
 }
 
 #[test]
@@ -283,6 +361,31 @@ fn retracts_of_collections_depend_on_the_grouping(
     assert_ne!(at_once, newer_first);
 }
 
+/// A null value takes its key away; merged with what is newer first, it is forgotten.
+#[test]
+fn null_values_in_maps_with_times_depend_on_the_grouping() {
+    let fields = vec![
+        DataField::new(10, "v", DataType::nullable(INT)),
+        DataField::new(11, "ts", DataType::nullable(STRING)),
+    ];
+    let kind = TypeKind::Map(
+        Box::new(DataType::not_null(INT)),
+        Box::new(DataType::nullable(TypeKind::Row(fields))),
+    );
+    let table = Table::new(
+        "aggregation",
+        &[("v", kind)],
+        &[("fields.v.aggregate-function", "merge_map_with_keytime")],
+    );
+    let map = |value: Datum| Datum::Map(vec![(Datum::Int32(1), value)]);
+    let at = |value: i32, time: &str| map(Datum::Row(vec![Datum::Int32(value), Datum::String(time.to_owned())]));
+    let versions = [at(7, "5"), map(Datum::Null), at(8, "4")].map(|value| (Insert, value));
+    let rows: [Row; 3] = Table::values(&versions).try_into().unwrap();
+    let (at_once, newer_first) = groupings(&table, &rows);
+    assert_eq!(at_once[0].1[1], at(8, "4"));
+    assert_eq!(newer_first[0].1[1], at(7, "5"));
+}
+
 #[test]
 fn a_count_limit_depends_on_the_grouping() {
     let options = [
@@ -315,6 +418,24 @@ fn functions_in_groups_that_depend_on_the_grouping(#[case] function: &str, #[cas
     let rows: [Row; 3] = table.rows(rows).try_into().unwrap();
     let (at_once, newer_first) = groupings(&table, &rows);
     assert_ne!(at_once, newer_first);
+}
+
+/// The runs of a table need not be stretches of the order by sequence fields: the second row is older than the first.
+#[rstest]
+#[case("partial-update", &[], "+I 1 5 1; +I 1 7 3; +I 1 N 6")]
+#[case("aggregation", &[("fields.v.aggregate-function", "first_value")], "+I 1 5 4; +I 1 7 3; +I 1 9 1")]
+fn late_rows_depend_on_the_grouping(#[case] engine: &str, #[case] given: &[(&str, &str)], #[case] rows: &str) {
+    let mut given = given.to_vec();
+    given.push(("sequence.field", "ts"));
+    let table = Table::new(engine, &[("v", INT), ("ts", INT)], &given);
+    let rows: [Row; 3] = table.rows(rows).try_into().unwrap();
+    let [first, late, last] = rows.map(|row| table.run(std::slice::from_ref(&row), 0));
+    let at_once = table
+        .merge_passing(&[first.clone(), late.clone(), last.clone()])
+        .unwrap();
+    let merged = table.merge_passing(&[first, last]).unwrap();
+    let late_last = table.merge_passing(&[merged, late]).unwrap();
+    assert_ne!(records(&at_once), records(&late_last));
 }
 
 #[rstest]

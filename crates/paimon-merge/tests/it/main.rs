@@ -4,6 +4,7 @@
 mod changelog;
 mod engines;
 mod laws;
+mod models;
 mod plans;
 mod table;
 mod worked_aggregation;
