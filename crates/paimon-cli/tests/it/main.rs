@@ -5,6 +5,7 @@
 mod commands;
 mod ingest;
 mod inputs;
+mod killed;
 mod processes;
 mod replace;
 mod s3;
