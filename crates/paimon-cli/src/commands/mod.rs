@@ -1,5 +1,6 @@
 //! One command a file.
 
+mod changelog;
 mod compact;
 mod create;
 mod demo;
@@ -29,6 +30,7 @@ pub(crate) enum Command {
     Write(write::Write),
     Ingest(ingest::Ingest),
     Read(read::Read),
+    Changelog(changelog::Changelog),
     Compact(compact::Compact),
     Truncate(truncate::Truncate),
     DropPartition(truncate::DropPartition),
@@ -49,6 +51,7 @@ impl Command {
             Self::Write(command) => command.run(session).await,
             Self::Ingest(command) => command.run(session).await,
             Self::Read(command) => command.run(session).await,
+            Self::Changelog(command) => command.run(session).await,
             Self::Compact(command) => command.run(session).await,
             Self::Truncate(command) => command.run(session).await,
             Self::DropPartition(command) => command.run(session).await,
