@@ -16,6 +16,18 @@ fmt:
 test *args:
     .ci/with_s3.py cargo test {{ args }}
 
+# What needs no code to run: format, licences and bans, who opens files, clippy, documentation
+lint:
+    bash .ci/run format dependencies doors clippy docs
+
+# Each core crate without features, and with each one
+alone:
+    bash .ci/run alone
+
+# Scenarios, tables, picks and hashes against what the Java engine answered
+conformance:
+    bash .ci/run conformance
+
 # Conformance runs, then the Java engine and pypaimon read what they kept
 golden:
     bash .ci/run conformance java pypaimon

@@ -78,7 +78,7 @@ fn keys_of(
 #[cfg(test)]
 mod tests {
     use paimon_format::types::TypeKind;
-    use paimon_lsm::testing::{int_keys, keyed_file};
+    use paimon_lsm::testing::keyed_file;
 
     use super::*;
 
@@ -93,7 +93,6 @@ mod tests {
                 .keys_of_columns(&[array_from_datums(&field, &values).unwrap()])
                 .unwrap()
         };
-        let _ = int_keys;
         let files: Vec<_> = [(0, 9), (20, 29), (30, 30)]
             .into_iter()
             .map(|bounds| Arc::new(keyed_file("f", 1, bounds, 1)))

@@ -16,7 +16,9 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Int8Array, Int64Array, RecordBatch};
 use paimon_format::FormatError;
 use paimon_format::kv::{KeyCodec, KvBatch, KvSchema, KvSchemaRef, RowLevels};
-use paimon_format::row::compacted::{CompactedKeyOrder, CompactedRowDecoder, CompactedRowEncoder};
+use paimon_format::row::compacted::{
+    CompactedKeyOrder, CompactedRowDecoder, CompactedRowEncoder, put_varint, read_varint,
+};
 use paimon_format::sst::SstWriter;
 use paimon_format::types::{DataType, canonical_nan};
 use paimon_merge::changelog::LookupNeed;
@@ -125,7 +127,7 @@ impl Persist {
     pub(crate) fn decode(&self, found: Found, need: LookupNeed, level: i32) -> Result<FileHits, FormatError> {
         let (positions, rows) = match (need.value(), need.position()) {
             (false, false) => (None, None),
-            (false, true) => (Some(found.values().map(position_of).collect::<Result<_, _>>()?), None),
+            (false, true) => (Some(found.values().map(read_varint).collect::<Result<_, _>>()?), None),
             (true, with_position) => {
                 let trailers = found.values().map(|value| Trailer::split(value, with_position));
                 let trailers: Vec<Trailer<'_>> = trailers.collect::<Result<_, _>>()?;
@@ -186,25 +188,6 @@ impl<'a> Trailer<'a> {
         };
         parts().ok_or_else(|| corrupt(format_args!("a value of {} bytes", value.len())))
     }
-}
-
-fn put_varint(bytes: &mut Vec<u8>, mut value: u64) {
-    while value > 0x7f {
-        bytes.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    bytes.push(value as u8);
-}
-
-fn position_of(value: &[u8]) -> Result<u64, FormatError> {
-    let mut position = 0;
-    for (&byte, shift) in value.iter().zip((0..63).step_by(7)) {
-        position |= u64::from(byte & 0x7f) << shift;
-        if byte & 0x80 == 0 {
-            return Ok(position);
-        }
-    }
-    Err(corrupt(format_args!("{} bytes are no position", value.len())))
 }
 
 /// The caller names the file.

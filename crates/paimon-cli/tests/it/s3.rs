@@ -1,11 +1,11 @@
 //! Tables on a real S3 server: `.ci/with_s3.py cargo test -p paimon-cli s3`.
 
 use std::collections::BTreeMap;
-use std::env;
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
+use paimon::format::storage::testing::S3Server;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -24,26 +24,15 @@ struct Place {
 impl Place {
     /// `None`: there is no server.
     fn new() -> Option<Self> {
-        let variable = |name: &str| env::var(format!("PAIMON_TEST_S3_{name}")).ok();
-        let Some(endpoint) = variable("ENDPOINT") else {
-            eprintln!("skipped: PAIMON_TEST_S3_ENDPOINT names no S3 server; run it under .ci/with_s3.py");
-            return None;
-        };
+        let server = S3Server::from_env()?;
         let dir = tempfile::tempdir().unwrap();
         let name = dir.path().file_name().unwrap().to_str().unwrap().replace('.', "");
         let place = Self {
-            table: format!("s3://{}/{name}/shop.db/orders", variable("BUCKET").unwrap()),
+            table: format!("s3://{}/{name}/shop.db/orders", server.bucket),
             dir,
         };
-        let (key, secret) = (variable("ACCESS_KEY").unwrap(), variable("SECRET_KEY").unwrap());
-        let options = [
-            ("s3.endpoint", endpoint),
-            ("s3.access-key", key),
-            ("s3.secret-key", secret),
-            ("s3.path.style.access", "true".to_owned()),
-        ];
-        let lines = options.map(|(key, value)| format!("{key}={value}\n"));
-        fs::write(place.options_file(), lines.concat()).unwrap();
+        let lines = server.options.iter().map(|(key, value)| format!("{key}={value}\n"));
+        fs::write(place.options_file(), lines.collect::<String>()).unwrap();
         Some(place)
     }
 

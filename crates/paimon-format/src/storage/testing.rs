@@ -8,6 +8,7 @@ use futures::future::join_all;
 
 use super::{FileStatus, Storage, StorageError};
 use crate::error::ErrorKind;
+use crate::options::Options;
 
 /// Names that a table may have in partition folders and files; each is one path component, taken literally.
 const LITERAL_NAMES: [&str; 13] = [
@@ -288,4 +289,36 @@ async fn all_names(storage: &dyn Storage, dir: &str) -> Result<Vec<String>, Stri
     let mut names: Vec<_> = files.into_iter().map(|file| file.path).collect();
     names.sort();
     Ok(names)
+}
+
+/// A real S3 server for tests, and a bucket of it.
+#[derive(Clone, Debug)]
+pub struct S3Server {
+    /// Where it is and how to get in: `s3.endpoint`, ….
+    pub options: Options,
+    /// The bucket.
+    pub bucket: String,
+}
+
+impl S3Server {
+    /// The server that `.ci/with_s3.py` starts beside a command, by `PAIMON_TEST_S3_{ENDPOINT,BUCKET,ACCESS_KEY,SECRET_KEY}`. `None`, and a line
+    /// on standard error: there is none, and tests that need one skip.
+    pub fn from_env() -> Option<Self> {
+        let variable = |name: &str| std::env::var(format!("PAIMON_TEST_S3_{name}")).ok();
+        let found = ["ENDPOINT", "ACCESS_KEY", "SECRET_KEY", "BUCKET"].map(variable);
+        let [Some(endpoint), Some(key), Some(secret), Some(bucket)] = found else {
+            eprintln!("skipped: PAIMON_TEST_S3_ENDPOINT names no S3 server; run it under .ci/with_s3.py");
+            return None;
+        };
+        let options = [
+            ("s3.endpoint", endpoint),
+            ("s3.access-key", key),
+            ("s3.secret-key", secret),
+            ("s3.path.style.access", "true".to_owned()),
+        ];
+        Some(Self {
+            options: options.into_iter().collect(),
+            bucket,
+        })
+    }
 }

@@ -1,33 +1,17 @@
 //! The storage contract on a real S3 server: `.ci/with_s3.py cargo test -p paimon-format s3_server`.
 #![expect(clippy::unwrap_used, reason = "a test's own set-up must work")]
 
-use std::env;
 use std::sync::Arc;
 
 use futures::StreamExt;
 use paimon_format::env::{Env, TokioRuntime};
 use paimon_format::options::Options;
-use paimon_format::storage::testing::{check_put_if_absent_race, check_storage};
+use paimon_format::storage::testing::{S3Server, check_put_if_absent_race, check_storage};
 use paimon_format::storage::{Storage, StorageError, StorageFactory, UrlStorageFactory};
 
 pub(crate) fn tokio_env() -> Env {
     let runtime = TokioRuntime::with_threads(tokio::runtime::Handle::current(), 1).unwrap();
     Env::system(Arc::new(runtime), 1 << 20, 1 << 20, "unused")
-}
-
-/// The server's settings and bucket, if there is one.
-fn server() -> Option<(Options, String)> {
-    let variable = |name: &str| env::var(format!("PAIMON_TEST_S3_{name}")).ok();
-    let Some(endpoint) = variable("ENDPOINT") else {
-        eprintln!("skipped: PAIMON_TEST_S3_ENDPOINT names no S3 server; run it under .ci/with_s3.py");
-        return None;
-    };
-    let mut options = Options::new();
-    options.set("s3.endpoint", endpoint);
-    options.set("s3.access-key", variable("ACCESS_KEY").unwrap());
-    options.set("s3.secret-key", variable("SECRET_KEY").unwrap());
-    options.set("s3.path.style.access", "true");
-    Some((options, variable("BUCKET").unwrap()))
 }
 
 /// An empty folder of the bucket.
@@ -39,7 +23,9 @@ async fn open(options: Options, bucket: &str, folder: &str) -> Arc<dyn Storage> 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_real_server_keeps_the_promises() {
-    let Some((options, bucket)) = server() else { return };
+    let Some(S3Server { options, bucket }) = S3Server::from_env() else {
+        return;
+    };
     let storage = open(options, &bucket, "promises/dt=a%3A00").await;
     check_storage(storage.as_ref()).await.unwrap();
 }
@@ -47,14 +33,18 @@ async fn a_real_server_keeps_the_promises() {
 /// Clients of their own, as several processes have them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn one_of_many_writers_wins_on_a_real_server() {
-    let Some((options, bucket)) = server() else { return };
+    let Some(S3Server { options, bucket }) = S3Server::from_env() else {
+        return;
+    };
     let storage = open(options, &bucket, "race").await;
     check_put_if_absent_race(storage.as_ref(), 10, 8).await.unwrap();
 }
 
 #[tokio::test]
 async fn wrong_keys_are_refused_and_say_nothing_about_files() {
-    let Some((mut options, bucket)) = server() else { return };
+    let Some(S3Server { mut options, bucket }) = S3Server::from_env() else {
+        return;
+    };
     options.set("s3.secret-key", "wrong");
     let storage = open(options, &bucket, "keys").await;
     let answers = [
@@ -69,7 +59,9 @@ async fn wrong_keys_are_refused_and_say_nothing_about_files() {
 
 #[tokio::test]
 async fn a_missing_bucket_is_refused_by_a_listing() {
-    let Some((options, _)) = server() else { return };
+    let Some(S3Server { options, .. }) = S3Server::from_env() else {
+        return;
+    };
     let storage = open(options, "no-such-bucket", "table").await;
     assert_eq!(storage.size("snapshot/snapshot-1").await.unwrap(), None);
     let error = storage.list("snapshot").next().await.unwrap().unwrap_err();

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test ends at the first surprise")]
 
 mod cache;
+mod counters;
 mod evolution;
 mod java;
 mod model;

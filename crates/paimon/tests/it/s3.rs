@@ -3,31 +3,16 @@
 #![expect(clippy::disallowed_methods, reason = "several tasks that know nothing of each other")]
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::env;
 
 use futures::future::join_all;
 use paimon::format::options::Options;
+use paimon::format::storage::testing::S3Server;
 use paimon::{Context, Table, TimeTravel};
 
 use crate::support::{kv, kv_schema, rows, rows_of};
 
 const WRITERS: i32 = 4;
 const COMMITS: i32 = 8;
-
-/// The server's settings and bucket, if there is one.
-fn server() -> Option<(Options, String)> {
-    let variable = |name: &str| env::var(format!("PAIMON_TEST_S3_{name}")).ok();
-    let Some(endpoint) = variable("ENDPOINT") else {
-        eprintln!("skipped: PAIMON_TEST_S3_ENDPOINT names no S3 server; run it under .ci/with_s3.py");
-        return None;
-    };
-    let mut options = Options::new();
-    options.set("s3.endpoint", endpoint);
-    options.set("s3.access-key", variable("ACCESS_KEY").unwrap());
-    options.set("s3.secret-key", variable("SECRET_KEY").unwrap());
-    options.set("s3.path.style.access", "true");
-    Some((options, variable("BUCKET").unwrap()))
-}
 
 /// A context of its own, as a process has it.
 fn context(options: &Options) -> Context {
@@ -57,7 +42,9 @@ async fn write(location: String, options: Options, writer: i32) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn every_commit_wins_once_on_s3() {
-    let Some((options, bucket)) = server() else { return };
+    let Some(S3Server { options, bucket }) = S3Server::from_env() else {
+        return;
+    };
     let context = context(&options);
     let location = format!("s3://{bucket}/facade-{}/t", context.env().ids.uuid());
     let schema = kv_schema().option("bucket", "2").option("write-only", "true");

@@ -25,7 +25,7 @@ pub(super) fn wanted_rows(
     let wanted = groups.flat_map(|(i, rows)| {
         let ranges = match &pruner {
             Some(pruner) => pruner.wanted(i, rows, gap),
-            None => vec![0..rows],
+            None => whole(rows),
         };
         ranges.into_iter().map(move |range| (i, range))
     });
@@ -86,12 +86,12 @@ impl<'a> Pruner<'a> {
         match part {
             Predicate::And(all) => parts(all)
                 .iter()
-                .fold(vec![0..rows], |wanted, part| intersection(&wanted, part)),
+                .fold(whole(rows), |wanted, part| intersection(&wanted, part)),
             Predicate::Or(all) => union(parts(all).concat()),
             Predicate::Not(_) | Predicate::Column { .. } => {
                 let leaf = part.columns().first().and_then(|name| self.leaves.get(name));
                 let pages = leaf.and_then(|leaf| self.pages(row_group, rows, leaf, part));
-                pages.unwrap_or_else(|| vec![0..rows])
+                pages.unwrap_or_else(|| whole(rows))
             }
         }
     }
@@ -157,6 +157,11 @@ fn lowest_zero(min: Datum) -> Datum {
         Datum::Float64(0.0) => Datum::Float64(-0.0),
         min => min,
     }
+}
+
+/// All rows.
+fn whole(rows: u64) -> Vec<Range<u64>> {
+    std::iter::once(0..rows).collect()
 }
 
 /// The rows that are in both; ranges ascend.

@@ -42,12 +42,19 @@ fn header_bytes(arity: usize) -> usize {
 }
 
 /// Appends a varint. Java reads at most 9 bytes: `value` is below 2^63.
-pub(crate) fn put_varint(buffer: &mut Vec<u8>, mut value: u64) {
+///
+/// Source: `org.apache.paimon.utils.VarLengthIntUtils`.
+pub fn put_varint(buffer: &mut Vec<u8>, mut value: u64) {
     while value > 0x7f {
         buffer.push(value as u8 | 0x80);
         value >>= 7;
     }
     buffer.push(value as u8);
+}
+
+/// The varint that bytes begin with. `Corrupt` when they are none.
+pub fn read_varint(bytes: &[u8]) -> Result<u64, FormatError> {
+    Input::new(bytes).varint()
 }
 
 /// Appends a length and bytes. `Invalid` when they are more than Java counts.
