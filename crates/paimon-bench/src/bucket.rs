@@ -13,7 +13,7 @@ use paimon_format::options::Options;
 use paimon_format::row::BinaryRow;
 use paimon_format::storage::LocalStorage;
 use paimon_lsm::LsmError;
-use paimon_lsm::compact::pipeline::{MergeJob, MergePipeline};
+use paimon_lsm::compact::pipeline::{MergeJob, MergePipeline, MergeSinks};
 use paimon_lsm::levels::SortedRun;
 use paimon_merge::engine::Registry;
 
@@ -148,8 +148,12 @@ impl Bucket {
     /// The whole compaction. Returns the files.
     pub async fn compact(&self) -> Result<Vec<DataFileMeta>, LsmError> {
         self.pipeline
-            .rewrite(self.job(), self.files.data_sink(5, FileSource::Compact))
+            .rewrite(
+                self.job(),
+                MergeSinks::data(self.files.data_sink(5, FileSource::Compact)),
+            )
             .await
+            .map(|merged| merged.data)
     }
 
     /// Removes output files.

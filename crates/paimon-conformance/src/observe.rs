@@ -57,7 +57,7 @@ impl<'a> Observer<'a> {
         };
         let rows = self.rows(Some(TimeTravel::SnapshotId(snapshot.id))).await?;
         members.insert("rows".to_owned(), Value::Array(rows));
-        members.insert("changelog".to_owned(), Value::Array(self.appended(snapshot).await?));
+        members.insert("changelog".to_owned(), Value::Array(self.changes(snapshot).await?));
         members.insert("buckets".to_owned(), Value::Array(self.buckets(snapshot).await?));
         Ok(members)
     }
@@ -82,16 +82,20 @@ impl<'a> Observer<'a> {
         Ok(rows)
     }
 
-    /// Without a changelog producer a stream reads the rows of new level-0 files of APPEND snapshots.
-    async fn appended(&self, snapshot: &Snapshot) -> Result<Vec<Value>, Error> {
+    /// What a stream reads of a snapshot: its changelog; without a changelog producer the rows of new level-0 files of APPEND snapshots.
+    async fn changes(&self, snapshot: &Snapshot) -> Result<Vec<Value>, Error> {
+        let producer = self.table.options().get("changelog-producer").unwrap_or("none");
+        let kind = match (producer, snapshot.commit_kind) {
+            ("none", CommitKind::Append) => ScanKind::Delta,
+            ("none", _) => return Ok(Vec::new()),
+            _ => ScanKind::Changelog,
+        };
         let mut changes = Vec::new();
-        if snapshot.commit_kind == CommitKind::Append {
-            for entry in self.scan()?.entries(snapshot, ScanKind::Delta).await? {
-                for record in self.records(&entry.partition, entry.bucket, &entry.file).await? {
-                    if let Value::Array(mut members) = record {
-                        members.remove(0);
-                        changes.push(Value::Array(members));
-                    }
+        for entry in self.scan()?.entries(snapshot, kind).await? {
+            for record in self.records(&entry.partition, entry.bucket, &entry.file).await? {
+                if let Value::Array(mut members) = record {
+                    members.remove(0);
+                    changes.push(Value::Array(members));
                 }
             }
         }

@@ -41,10 +41,7 @@ async fn compare(folder: &Path, location: &Path, context: &Context) -> Result<Ou
         partition: &observer.partition,
         key: &observer.key,
         layout: true,
-        changelog: table
-            .options()
-            .get("changelog-producer")
-            .is_none_or(|producer| producer == "none"),
+        changelog: true,
     };
     let mut differences = Vec::new();
     let mut compared = 0;

@@ -14,6 +14,10 @@ use paimon_merge::changelog::{Hits, LookupNeed};
 use crate::LsmError;
 use crate::levels::LevelsView;
 
+mod strategy;
+
+pub use strategy::LookupStrategy;
+
 /// Keys to look up: ascending and distinct.
 #[derive(Clone, Debug)]
 pub struct SortedKeys {

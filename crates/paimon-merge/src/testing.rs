@@ -231,7 +231,8 @@ pub fn merge_with(
             Step::Block(block) => {
                 merged.clear();
                 kernel.merge(&block.groups(), &mut merged)?;
-                assembler.add_merged(&block, &merged)?;
+                let extras = assembler.extras(merged.made.as_ref(), None)?;
+                assembler.add_merged(&block, &merged, &extras)?;
             }
             Step::Done => break,
         }

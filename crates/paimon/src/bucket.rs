@@ -4,25 +4,28 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use paimon_format::FormatError;
-use paimon_format::dv::DeletionVectorsIndexFile;
+use paimon_format::dv::{BucketDvMaintainer, DeletionVectorsIndexFile};
 use paimon_format::env::{Budget, Env};
 use paimon_format::kv::{KvFileSettings, KvFiles, KvSchema, PartitionValue, SchemaSource, TableKvFiles};
-use paimon_format::meta::{DataFileMeta, IndexFileNames};
+use paimon_format::meta::{DataFileMeta, IndexFileMeta, IndexFileNames};
 use paimon_format::row::BinaryRow;
 use paimon_format::storage::FileRoots;
 use paimon_format::types::DataField;
+use paimon_lookup::{BucketRemoteLookups, LookupFileCache, LookupLevels, LookupSettings};
 use paimon_lsm::compact::{MergeTreeCompactManager, MergeTreeCompactRewriter, RecordLevelExpire};
 use paimon_lsm::levels::{KeyOrder, Section};
+use paimon_lsm::lookup::LookupSource;
 use paimon_lsm::pick::PickRule;
 use paimon_lsm::read::MergeRead;
 use paimon_lsm::write::{MergeTreeWriter, WriteSettings, last_full_ms};
+use paimon_manifest::scan::BucketFiles;
 use paimon_manifest::schema::SchemaStore;
-use paimon_merge::changelog::LookupMergeFunction;
+use paimon_merge::changelog::{LookupMergeFunction, LookupNeed};
 use paimon_merge::engine::MergeEngine;
 
 use crate::error::Result;
 use crate::levels::BucketLevels;
-use crate::options::{DeletionVectorSettings, needs_lookup};
+use crate::options::DeletionVectorSettings;
 use crate::table::Table;
 
 /// What all buckets of one use of a table share.
@@ -38,6 +41,16 @@ pub(crate) struct BucketStores {
     schemas: Arc<dyn SchemaSource>,
     vectors: Option<DeletionVectorSettings>,
     index_names: Arc<IndexFileNames>,
+    /// `None`: compactions do not look old rows up.
+    lookups: Option<Lookups>,
+}
+
+/// How old rows are looked up in all buckets of one use of a table.
+#[derive(Clone, Debug)]
+struct Lookups {
+    settings: LookupSettings,
+    cache: LookupFileCache,
+    need: LookupNeed,
 }
 
 impl BucketStores {
@@ -45,10 +58,24 @@ impl BucketStores {
     pub(crate) fn new(table: &Table) -> Result<Self> {
         let schema = Arc::new(table.schema().kv_schema()?);
         let options = table.options();
+        let engine = table.merge_engine()?;
+        let settings = WriteSettings::from_options(options, engine.promises())?;
+        let lookup = settings.compact.lookup;
+        let lookups = if lookup.need_lookup() {
+            let settings = LookupSettings::from_options(options)?;
+            Some(Lookups {
+                cache: LookupFileCache::new(table.context().env().clone(), &settings),
+                settings,
+                need: lookup.need(engine.promises().newest_wins && schema.sequence.is_none()),
+            })
+        } else {
+            None
+        };
         Ok(Self {
             keys: KeyOrder::new(&schema)?,
-            engine: table.merge_engine()?,
-            settings: WriteSettings::from_options(options, false)?,
+            settings,
+            lookups,
+            engine,
             expire: RecordLevelExpire::from_options(options, &schema)?,
             files: Arc::new(KvFileSettings::from_options(options)?),
             schemas: Arc::new(StoredSchemas(table.schemas().clone())),
@@ -76,14 +103,23 @@ impl BucketStores {
     }
 
     /// A writer that goes on where the bucket's files end.
-    pub(crate) fn writer(
+    pub(crate) async fn writer(
         &self,
         partition: &BinaryRow,
         bucket: i32,
-        files: Vec<Arc<DataFileMeta>>,
+        live: Option<&BucketFiles>,
         buffers: Budget,
     ) -> Result<MergeTreeWriter> {
-        let builder = MergeTreeWriter::builder(Arc::clone(&self.schema), self.kv_files(partition, bucket)?)
+        let files = live.map(|live| live.files.clone()).unwrap_or_default();
+        let vectors = if self.settings.write_only {
+            None
+        } else {
+            let index_files = live.map(BucketFiles::deletion_index_files).unwrap_or_default();
+            self.vectors(partition, bucket, &index_files, &files).await?
+        };
+        let kv_files = self.kv_files(partition, bucket)?;
+        let lookup = self.lookup(&kv_files, partition, bucket)?;
+        let builder = MergeTreeWriter::builder(Arc::clone(&self.schema), kv_files)
             .engine(Arc::clone(&self.engine))
             .settings(self.settings.clone())
             .env(self.env())
@@ -93,34 +129,94 @@ impl BucketStores {
             Some(expire) => builder.expire(expire.clone()),
             None => builder,
         };
+        let builder = match lookup {
+            Some(lookup) => builder.lookup(lookup),
+            None => builder,
+        };
+        let builder = match vectors {
+            Some(vectors) => builder.deletion_vectors(vectors),
+            None => builder,
+        };
         Ok(builder.build()?)
+    }
+
+    /// Where compactions of a bucket look old rows up; `None`: they do not.
+    fn lookup(
+        &self,
+        files: &Arc<dyn KvFiles>,
+        partition: &BinaryRow,
+        bucket: i32,
+    ) -> Result<Option<Arc<dyn LookupSource>>> {
+        let Some(lookups) = &self.lookups else {
+            return Ok(None);
+        };
+        let remote = BucketRemoteLookups::new(
+            Arc::clone(self.table.storage()),
+            self.table.paths().bucket(partition, bucket)?,
+            Some(Arc::clone(self.table.context().storages())),
+        );
+        let levels = LookupLevels::builder(
+            self.env(),
+            Arc::clone(files),
+            Arc::clone(&self.schema),
+            lookups.cache.clone(),
+        );
+        let levels = levels
+            .settings(lookups.settings.clone())
+            .expire(self.expire.clone())
+            .schemas(Arc::clone(&self.schemas))
+            .remote(Arc::new(remote), lookups.need);
+        Ok(Some(Arc::new(levels.build()?)))
+    }
+
+    /// The deletion vectors of a bucket with these files; `None`: a table without.
+    pub(crate) async fn vectors(
+        &self,
+        partition: &BinaryRow,
+        bucket: i32,
+        index_files: &[Arc<IndexFileMeta>],
+        files: &[Arc<DataFileMeta>],
+    ) -> Result<Option<BucketDvMaintainer>> {
+        if self.vectors.is_none() {
+            return Ok(None);
+        }
+        let index = self.deletion_vectors(partition, bucket)?;
+        Ok(Some(BucketDvMaintainer::restore(index, index_files, files).await?))
     }
 
     /// What compacts a bucket.
     pub(crate) fn compactor(&self, bucket: &BucketLevels) -> Result<MergeTreeCompactManager> {
+        let partition = bucket.partition.row();
+        let kv_files = self.kv_files(partition, bucket.bucket)?;
+        let lookup = self.lookup(&kv_files, partition, bucket.bucket)?;
         let rewriter = MergeTreeCompactRewriter::new(
             self.env(),
-            self.kv_files(bucket.partition.row(), bucket.bucket)?,
+            kv_files,
             Arc::clone(&self.schema),
             Arc::clone(&self.engine),
-            &self.settings.compact,
+            self.settings.compact.clone(),
             self.expire.clone(),
+            lookup,
         )?;
         let settings = self.settings.compact.clone();
         let last_full_ms = last_full_ms(&bucket.levels().all_files(), settings.num_levels - 1, &self.env());
-        Ok(MergeTreeCompactManager::new(
+        let manager = MergeTreeCompactManager::new(
             bucket.levels().clone(),
             settings.strategy.strategy(last_full_ms),
             settings,
             Arc::new(rewriter),
             self.env(),
-        ))
+        );
+        Ok(match bucket.vectors() {
+            Some(vectors) => manager.with_deletion_vectors(vectors.clone()),
+            None => manager,
+        })
     }
 
     /// A merged or raw read of a bucket's files.
     pub(crate) fn merge_read(&self, partition: &BinaryRow, bucket: i32) -> Result<MergeRead> {
         let files = self.kv_files(partition, bucket)?;
-        let engine = match needs_lookup(self.table.options(), self.engine.promises())? {
+        let engine = match self.settings.compact.lookup.need_lookup() {
             true => LookupMergeFunction::wrap(Arc::clone(&self.engine)),
             false => Arc::clone(&self.engine),
         };

@@ -8,7 +8,6 @@ use futures::StreamExt;
 use paimon_format::ErrorKind;
 use paimon_format::meta::{CommitIncrement, CommitMessage, CompactIncrement, DataFileMeta};
 use paimon_format::options::Options;
-use paimon_lsm::compact::CompactResult;
 use paimon_lsm::pick::PickReason;
 use paimon_manifest::snapshot::TimeTravel;
 
@@ -272,28 +271,31 @@ impl CompactBuilder {
     }
 
     async fn compact_bucket(&self, stores: &BucketStores, bucket: &BucketLevels) -> Result<CommitMessage> {
-        let result = self.compact_files(stores, bucket).await;
-        let result = result.map_err(|error| error.in_bucket(bucket.name()))?;
+        let compact = self.compact_files(stores, bucket).await;
+        let compact = compact.map_err(|error| error.in_bucket(bucket.name()))?;
         Ok(CommitMessage {
             partition: bucket.partition.row().clone(),
             bucket: bucket.bucket,
             total_buckets: Some(bucket.total_buckets),
             increment: CommitIncrement {
-                compact: CompactIncrement {
-                    compact_before: result.before,
-                    compact_after: result.after,
-                    changelog_files: result.changelog,
-                    ..CompactIncrement::default()
-                },
+                compact,
                 ..CommitIncrement::default()
             },
         })
     }
 
-    async fn compact_files(&self, stores: &BucketStores, bucket: &BucketLevels) -> Result<CompactResult> {
+    async fn compact_files(&self, stores: &BucketStores, bucket: &BucketLevels) -> Result<CompactIncrement> {
         let mut compactor = stores.compactor(bucket)?;
         compactor.trigger_compaction(self.full)?;
-        Ok(compactor.result(true).await?.unwrap_or_default())
+        let result = compactor.result(true).await?.unwrap_or_default();
+        let vectors = compactor.write_deletion_vectors().await?;
+        Ok(CompactIncrement {
+            compact_before: result.before,
+            compact_after: result.after,
+            changelog_files: result.changelog,
+            new_index_files: vectors.into_iter().collect(),
+            ..CompactIncrement::default()
+        })
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use paimon_format::dv::BucketDvMaintainer;
 use paimon_format::meta::{DataFileMeta, IndexFileMeta};
 use paimon_format::row::BinaryRow;
 use paimon_format::types::DataType;
@@ -11,9 +12,11 @@ use paimon_lsm::levels::{KeyOrder, LevelSortedRun, Levels};
 use paimon_lsm::pick::{CompactUnit, PickReason};
 use paimon_manifest::scan::ScanFilter;
 use paimon_manifest::snapshot::TimeTravel;
+use paimon_merge::engine::Promises;
 
 use crate::bucket::BucketStores;
 use crate::error::{Error, Result};
+use crate::options::DeletionVectorSettings;
 use crate::partition::{Partition, Selection};
 use crate::table::Table;
 
@@ -35,6 +38,7 @@ pub struct BucketLevels {
     /// Rows that deletion vectors hide, by file; `None`: their number is not noted.
     deleted_rows: HashMap<String, Option<i64>>,
     deletion_index_files: Vec<Arc<IndexFileMeta>>,
+    vectors: Option<BucketDvMaintainer>,
 }
 
 impl BucketLevels {
@@ -61,6 +65,11 @@ impl BucketLevels {
     /// The index files that hold its deletion vectors.
     pub fn deletion_index_files(&self) -> &[Arc<IndexFileMeta>] {
         &self.deletion_index_files
+    }
+
+    /// Its deletion vectors; `None`: a table without.
+    pub(crate) fn vectors(&self) -> Option<&BucketDvMaintainer> {
+        self.vectors.as_ref()
     }
 
     /// A key bound of one of its files as text; the columns of a composite key stand between parentheses.
@@ -110,7 +119,12 @@ impl Table {
         let Some(snapshot) = self.snapshot_store().travel(travel).await? else {
             return Ok(Vec::new());
         };
-        let num_levels = CompactSettings::from_options(self.options(), false)?.num_levels;
+        // The levels of tables that this engine cannot merge can be looked at all the same.
+        let num_levels = CompactSettings::from_options(self.options(), Promises::default())?.num_levels;
+        let stores = match DeletionVectorSettings::from_options(self.options())? {
+            Some(_) => Some(BucketStores::new(self)?),
+            None => None,
+        };
         let keys = KeyOrder::new(&self.schema().kv_schema()?)?;
         let key_types: Arc<[DataType]> = self.key_types()?.into();
         let mut buckets = Vec::new();
@@ -127,6 +141,13 @@ impl Table {
                 let deleted_rows = deleted_rows
                     .map(|(file, deletion)| (file, deletion.range.cardinality))
                     .collect();
+                let vectors = match &stores {
+                    Some(stores) => stores
+                        .vectors(&files.partition, files.bucket, &deletion_index_files, &files.files)
+                        .await
+                        .map_err(|error| error.in_bucket(&name))?,
+                    None => None,
+                };
                 let levels = Levels::restore(keys.clone(), files.files, num_levels);
                 let levels = levels.map_err(|error| Error::from(error).in_bucket(&name))?;
                 buckets.push(BucketLevels {
@@ -140,6 +161,7 @@ impl Table {
                     name,
                     deleted_rows,
                     deletion_index_files,
+                    vectors,
                 });
             }
         }
@@ -160,7 +182,12 @@ impl Table {
         };
         let drop_delete = unit.as_ref().is_some_and(|unit| {
             let highest = bucket.levels.non_empty_highest_level();
-            drop_delete(unit.output_level, highest, false, settings.force_keep_delete)
+            drop_delete(
+                unit.output_level,
+                highest,
+                settings.lookup.deletion_vector,
+                settings.force_keep_delete,
+            )
         });
         Ok(BucketPick { unit, drop_delete, why })
     }

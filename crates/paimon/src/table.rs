@@ -39,6 +39,8 @@ struct Inner {
     context: Context,
     schema: Arc<TableSchema>,
     options: Options,
+    /// Those of the schema alone.
+    stored_options: Options,
     /// Those of `options` that this use set.
     dynamic: Options,
     schemas: SchemaStore,
@@ -100,7 +102,8 @@ impl Table {
         if schema.primary_keys.is_empty() {
             return Err(Error::unsupported(format!("{location} is a table without primary key")));
         }
-        let options = options::with_dynamic_options(&schema.options, dynamic)?;
+        let stored_options = schema.options.clone();
+        let options = options::with_dynamic_options(&stored_options, dynamic)?;
         let schema = if options == schema.options {
             schema
         } else {
@@ -120,6 +123,7 @@ impl Table {
                 context,
                 schema,
                 options,
+                stored_options,
                 dynamic,
                 schemas,
                 snapshots,
@@ -293,7 +297,9 @@ impl Table {
     /// The merge engine that the options name. Errors: `Invalid`, `Unsupported`, naming the option.
     pub(crate) fn merge_engine(&self) -> Result<Arc<dyn MergeEngine>> {
         let schema = self.schema().kv_schema()?;
-        Ok(self.context().registry().for_options(&schema, self.options())?)
+        let engine = self.context().registry().for_options(&schema, self.options())?;
+        options::check_same_lookup(&self.inner.stored_options, self.options(), engine.promises())?;
+        Ok(engine)
     }
 
     /// Whether rows can be read as Java reads them. Errors: `Unsupported` or `Invalid`, naming the option.
@@ -308,7 +314,8 @@ impl Table {
     /// Whether rows can be written as Java writes them. Errors: `Unsupported` or `Invalid`, naming the option.
     pub(crate) fn check_writable(&self) -> Result<()> {
         check_options(self.options(), TableUse::Write)?;
-        self.merge_engine()?;
+        let promises = self.merge_engine()?.promises();
+        options::check_changelog(self.options(), promises, &self.schema().kv_schema()?)?;
         let settings = RowSettings::from_options(self.options())?;
         if let Some(name) = &settings.row_kind_field {
             let wrong = match self.schema().field(name).map(|field| &field.data_type.kind) {

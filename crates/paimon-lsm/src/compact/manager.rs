@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use futures::channel::oneshot;
+use paimon_format::dv::BucketDvMaintainer;
 use paimon_format::env::Env;
-use paimon_format::meta::DataFileMeta;
+use paimon_format::meta::{DataFileMeta, IndexFileMeta};
 
+use super::changelog::may_hold_deletes;
 use super::{CompactResult, CompactSettings, CompactStep, CompactTask, MergeTreeCompactRewriter, drop_delete};
 use crate::LsmError;
-use crate::levels::Levels;
+use crate::levels::{Levels, LevelsView, SortedRun};
 use crate::pick::{CompactStrategy, CompactUnit, PickContext, pick_full_compaction};
 
 /// Picks, runs and applies the compactions of one bucket, one at a time.
@@ -23,6 +25,8 @@ pub struct MergeTreeCompactManager {
     strategy: Box<dyn CompactStrategy>,
     settings: CompactSettings,
     rewriter: Arc<MergeTreeCompactRewriter>,
+    /// `None`: a table without deletion vectors.
+    vectors: Option<BucketDvMaintainer>,
     env: Env,
     running: Option<Running>,
 }
@@ -49,9 +53,17 @@ impl MergeTreeCompactManager {
             strategy,
             settings,
             rewriter,
+            vectors: None,
             env,
             running: None,
         }
+    }
+
+    /// With the bucket's deletion vectors: compactions add to them, and [`write_deletion_vectors`](Self::write_deletion_vectors) writes
+    /// them down. Needed when the settings say that the table has them.
+    pub fn with_deletion_vectors(mut self, vectors: BucketDvMaintainer) -> Self {
+        self.vectors = Some(vectors);
+        self
     }
 
     /// The tree, without what a running task will change.
@@ -77,9 +89,10 @@ impl MergeTreeCompactManager {
         self.levels.number_of_sorted_runs() > self.settings.stop_trigger.saturating_add(1)
     }
 
-    /// Whether a task runs, or its result has not been fetched.
-    pub fn is_compacting(&self) -> bool {
-        self.running.is_some()
+    /// Whether there is work left: a task runs, its result has not been fetched, or files on level 0 wait for what is looked up.
+    pub fn compact_not_completed(&self) -> bool {
+        let waits = self.settings.lookup.need_lookup() && !self.levels.level0().is_empty();
+        self.running.is_some() || waits
     }
 
     /// What the strategy picks now, or a full compaction; `None`: nothing that changes anything. Nothing is started, but a strategy
@@ -88,8 +101,10 @@ impl MergeTreeCompactManager {
         let runs = self.levels.level_sorted_runs();
         let context = PickContext::now(&*self.env.clock, self.levels.number_of_levels());
         if full {
+            let vectors = self.vectors.as_ref();
             return pick_full_compaction(context.num_levels, &runs, |file| {
-                self.rewriter.must_rewrite(file, context.now_ms)
+                let vector = vectors.and_then(|vectors| vectors.deletion_vector_of(&file.file_name));
+                vector.is_some() || self.rewriter.must_rewrite(file, context.now_ms)
             });
         }
         self.strategy.pick(&runs, &context).filter(|unit| !unit.is_no_op())
@@ -97,11 +112,17 @@ impl MergeTreeCompactManager {
 
     /// The next compaction with all that is decided before it starts. As [`pick`](Self::pick).
     ///
-    /// Errors: `Internal` when the strategy breaks its contract.
+    /// Errors: `Internal` when the strategy breaks its contract; `Invalid` when deletion vectors are missing.
     pub fn plan(&mut self, full: bool) -> Result<Option<CompactTask>, LsmError> {
+        if self.settings.lookup.deletion_vector && self.vectors.is_none() {
+            return Err(LsmError::Invalid(
+                "compactions of a table with deletion vectors need those of the bucket".into(),
+            ));
+        }
         let Some(unit) = self.pick(full) else {
             return Ok(None);
         };
+        let unit = self.with_older_runs(unit)?;
         let max_level = self.levels.max_level();
         if !(1..=max_level).contains(&unit.output_level) {
             return Err(LsmError::Internal(format!(
@@ -110,8 +131,43 @@ impl MergeTreeCompactManager {
             )));
         }
         let highest = self.levels.non_empty_highest_level();
-        let drops = drop_delete(unit.output_level, highest, false, self.settings.force_keep_delete);
-        Ok(Some(CompactTask::new(unit, max_level, drops)))
+        let drops = drop_delete(
+            unit.output_level,
+            highest,
+            self.vectors.is_some(),
+            self.settings.force_keep_delete,
+        );
+        let runs = unit.runs;
+        let num_levels = self.levels.number_of_levels();
+        let mut task = CompactTask::new(unit, num_levels, drops);
+        if let Some(vectors) = &self.vectors {
+            task.deleted = vectors.snapshot();
+        }
+        if self.settings.lookup.need_lookup() {
+            let older = self.levels.level_sorted_runs().into_iter().skip(runs);
+            task.older = LevelsView::new(num_levels, older.collect());
+        }
+        Ok(Some(task))
+    }
+
+    /// The unit, or all runs in its place: where a delete removes the row that older runs hold, and a later row of its key would begin
+    /// anew, no output can say both. (Where old rows are looked up, it can.)
+    fn with_older_runs(&self, unit: CompactUnit) -> Result<CompactUnit, LsmError> {
+        let runs = self.levels.level_sorted_runs();
+        if !self.rewriter.deletes_need_older() || unit.runs >= runs.len() {
+            return Ok(unit);
+        }
+        let sections = self.levels.keys().sections(&unit.files)?;
+        let meets_delete = sections.iter().filter(|section| section.len() > 1).any(|section| {
+            section
+                .iter()
+                .flat_map(SortedRun::files)
+                .any(|file| may_hold_deletes(file))
+        });
+        Ok(match meets_delete {
+            true => CompactUnit::of_runs(self.levels.max_level(), &runs, unit.reason),
+            false => unit,
+        })
     }
 
     /// What a task will do, step by step.
@@ -186,13 +242,50 @@ impl MergeTreeCompactManager {
         match outcome {
             Ok(result) => {
                 let result = result?;
-                self.levels.update(&result.before, &result.after)?;
+                self.apply_deletions(&result)?;
+                let gone = self.levels.update(&result.before, &result.after)?;
+                if let Some(lookup) = self.rewriter.lookup() {
+                    let gone = result.before.iter().filter(|file| gone.contains(&file.file_name));
+                    lookup.dropped(&gone.map(Arc::clone).collect::<Vec<_>>());
+                }
                 Ok(Some(result))
             }
             Err(oneshot::Canceled) if cancelled => Ok(None),
             Err(oneshot::Canceled) => Err(LsmError::Internal(
                 "the compaction task ended without a result (a panic, or a stopped runtime)".into(),
             )),
+        }
+    }
+
+    fn apply_deletions(&mut self, result: &CompactResult) -> Result<(), LsmError> {
+        let Some(vectors) = &mut self.vectors else {
+            return Ok(());
+        };
+        for (file, rows) in &result.deletions {
+            vectors.merge_new_deletion(file, rows)?;
+        }
+        for file in &result.rewritten {
+            vectors.remove_deletion_vector_of(file);
+        }
+        Ok(())
+    }
+
+    /// Writes the bucket's deletion vectors to a new index file, if compactions have changed them since the last one.
+    ///
+    /// Errors: `Unavailable`; it can be tried again.
+    pub async fn write_deletion_vectors(&mut self) -> Result<Option<IndexFileMeta>, LsmError> {
+        match &mut self.vectors {
+            Some(vectors) => Ok(vectors.write_deletion_vectors_index().await?),
+            None => Ok(None),
+        }
+    }
+
+    /// Deletes an index file that no commit will ever name.
+    pub(crate) async fn delete_index_file(&mut self, file: &IndexFileMeta) {
+        if let Some(vectors) = &self.vectors
+            && let Err(error) = vectors.index().delete(file).await
+        {
+            tracing::warn!(file = file.file_name, %error, "an unused index file could not be deleted");
         }
     }
 

@@ -3,6 +3,7 @@
 //! A pick becomes a [`CompactTask`], plain data that may run anywhere; its [`CompactStep`]s are known before any byte is read. The
 //! [`MergeTreeCompactManager`] runs one task of a bucket at a time and applies its [`CompactResult`] to the levels.
 
+mod changelog;
 mod drop_delete;
 mod expire_rows;
 mod manager;
@@ -13,6 +14,7 @@ mod settings;
 mod task;
 mod upgrade;
 
+pub use changelog::ChangelogProducer;
 pub use drop_delete::drop_delete;
 pub use expire_rows::RecordLevelExpire;
 pub use manager::MergeTreeCompactManager;
@@ -21,4 +23,4 @@ pub use rewriter::MergeTreeCompactRewriter;
 pub(crate) use rewriter::delete_quietly;
 pub use settings::CompactSettings;
 pub use task::CompactTask;
-pub use upgrade::{CompactStep, StepRules, plan_steps};
+pub use upgrade::CompactStep;

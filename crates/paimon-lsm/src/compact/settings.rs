@@ -1,9 +1,13 @@
 //! What compaction is told by the table's options.
 
 use paimon_format::options::Options;
+use paimon_merge::changelog::ChangelogSettings;
+use paimon_merge::engine::Promises;
 use serde::{Deserialize, Serialize};
 
+use super::ChangelogProducer;
 use crate::LsmError;
+use crate::lookup::LookupStrategy;
 use crate::pick::{StrategySettings, compaction_trigger};
 use crate::settings::at_least;
 
@@ -29,6 +33,14 @@ pub struct CompactSettings {
     pub force_keep_delete: bool,
     /// `sort-spill-threshold`: a section with more runs is merged in passes; at least 2.
     pub sort_spill_threshold: usize,
+    /// `changelog-producer`
+    pub producer: ChangelogProducer,
+    /// What is worth a changelog row.
+    pub changelog: ChangelogSettings,
+    /// What is looked up.
+    pub lookup: LookupStrategy,
+    /// The writer overwrites what was there: its compactions make no lookup changelog.
+    pub ignore_previous_files: bool,
 }
 
 impl Default for CompactSettings {
@@ -41,15 +53,20 @@ impl Default for CompactSettings {
             force_rewrite_all_files: false,
             force_keep_delete: false,
             sort_spill_threshold: 9,
+            producer: ChangelogProducer::None,
+            changelog: ChangelogSettings::default(),
+            lookup: LookupStrategy::default(),
+            ignore_previous_files: false,
         }
     }
 }
 
 impl CompactSettings {
-    /// `needs_lookup` as in [`StrategySettings::from_options`].
+    /// For a table with these options, whose merge engine promises this.
     ///
     /// Errors: `Invalid`, naming the option.
-    pub fn from_options(options: &Options, needs_lookup: bool) -> Result<Self, LsmError> {
+    pub fn from_options(options: &Options, promises: Promises) -> Result<Self, LsmError> {
+        let lookup = LookupStrategy::from_options(options, promises)?;
         let trigger = i32::try_from(compaction_trigger(options)?).unwrap_or(i32::MAX);
         let stop = at_least(options, "num-sorted-run.stop-trigger", 1, trigger.saturating_add(3))?.max(trigger);
         let target = options.memory_size("target-file-size")?.unwrap_or(TARGET_FILE_SIZE);
@@ -63,14 +80,29 @@ impl CompactSettings {
         }
         let count = |number: i32| usize::try_from(number).unwrap_or(usize::MAX);
         Ok(Self {
-            strategy: StrategySettings::from_options(options, needs_lookup)?,
+            strategy: StrategySettings::from_options(options, lookup.need_lookup())?,
             num_levels: at_least(options, "num-levels", 2, trigger.saturating_add(1))?,
             stop_trigger: count(stop),
             small_file_bytes: small_file_bytes(target, ratio),
             force_rewrite_all_files: options.bool("compaction.force-rewrite-all-files")?.unwrap_or(false),
             force_keep_delete: options.bool("chain-table.enabled")?.unwrap_or(false),
             sort_spill_threshold: count(at_least(options, "sort-spill-threshold", 2, stop.saturating_add(1))?),
+            producer: ChangelogProducer::from_options(options)?,
+            changelog: ChangelogSettings::from_options(options)?,
+            lookup,
+            ignore_previous_files: false,
         })
+    }
+}
+
+impl CompactSettings {
+    /// Whether compactions write changelog files.
+    pub fn makes_changelog(&self) -> bool {
+        match self.producer {
+            ChangelogProducer::None | ChangelogProducer::Input => false,
+            ChangelogProducer::Lookup => !self.ignore_previous_files,
+            ChangelogProducer::FullCompaction => true,
+        }
     }
 }
 
@@ -86,7 +118,7 @@ mod tests {
 
     fn settings(options: &[(&str, &str)]) -> Result<CompactSettings, String> {
         let options: Options = options.iter().copied().collect();
-        CompactSettings::from_options(&options, false).map_err(|error| error.to_string())
+        CompactSettings::from_options(&options, Promises::default()).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -156,7 +188,11 @@ mod tests {
     fn lookup_tables_push_level_0_up() {
         let force = |options: &[(&str, &str)]| {
             let options: Options = options.iter().copied().collect();
-            CompactSettings::from_options(&options, true)
+            let first_row = Promises {
+                existence_only: true,
+                ..Promises::default()
+            };
+            CompactSettings::from_options(&options, first_row)
                 .unwrap()
                 .strategy
                 .force_up_level0

@@ -1,18 +1,21 @@
 //! A compaction as data.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
+use paimon_format::dv::DeletionVector;
 use paimon_format::meta::DataFileMeta;
 use serde::{Deserialize, Serialize};
 
-use super::{CompactStep, StepRules, plan_steps};
+use super::CompactStep;
+use super::upgrade::{StepRules, plan_steps};
 use crate::LsmError;
-use crate::levels::{KeyOrder, SortedRun};
+use crate::levels::{KeyOrder, LevelsView};
 use crate::pick::{CompactUnit, PickReason};
 
 /// A picked unit with all that was decided when it was picked. Whoever runs it needs the bucket's files, schema and options, but
 /// not its tree: it may run in another process.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CompactTask {
     /// Files in run order, newest run first.
     pub files: Vec<Arc<DataFileMeta>>,
@@ -26,42 +29,35 @@ pub struct CompactTask {
     pub rewrite_each: bool,
     /// Which rule picked it.
     pub reason: PickReason,
+    /// The runs that are not merged: where old rows are looked up. Empty where nothing is.
+    pub older: LevelsView,
+    /// The bucket's deletion vectors, by file name.
+    pub deleted: Arc<HashMap<String, Arc<DeletionVector>>>,
 }
 
 impl CompactTask {
-    /// The task of a unit.
-    pub fn new(unit: CompactUnit, max_level: i32, drop_delete: bool) -> Self {
+    /// The task of a unit of a tree with `num_levels` levels, in which nothing is looked up.
+    pub fn new(unit: CompactUnit, num_levels: i32, drop_delete: bool) -> Self {
         Self {
             files: unit.files,
             output_level: unit.output_level,
-            max_level,
+            max_level: num_levels.saturating_sub(1),
             drop_delete,
             rewrite_each: unit.rewrite_each,
             reason: unit.reason,
+            older: LevelsView::empty(num_levels),
+            deleted: Arc::default(),
         }
     }
 
-    /// What is to be done, in key order. `small_file_bytes` and `must_rewrite` as in [`StepRules`].
+    /// What is to be done, in key order.
     ///
-    /// Errors: `Corrupt` when a file's key bounds cannot be read. Source: `org.apache.paimon.mergetree.compact.{MergeTreeCompactTask, FileRewriteCompactTask}`.
-    pub fn steps(
-        &self,
-        keys: &KeyOrder,
-        small_file_bytes: u64,
-        must_rewrite: &(dyn Fn(&DataFileMeta) -> bool + Sync),
-    ) -> Result<Vec<CompactStep>, LsmError> {
-        if self.rewrite_each {
-            let files = self.files.iter();
-            return Ok(files
-                .map(|file| CompactStep::Rewrite(vec![vec![SortedRun::from_single(Arc::clone(file))]]))
-                .collect());
+    /// Errors: `Corrupt` when a file's key bounds cannot be read. Source:
+    /// `org.apache.paimon.mergetree.compact.{MergeTreeCompactTask, FileRewriteCompactTask}`.
+    pub(crate) fn steps(&self, keys: &KeyOrder, rules: &StepRules<'_>) -> Result<Vec<CompactStep>, LsmError> {
+        match self.rewrite_each {
+            true => Ok(self.files.iter().map(|file| rules.rewrite_alone(file)).collect()),
+            false => plan_steps(&self.files, keys, rules),
         }
-        let rules = StepRules {
-            output_level: self.output_level,
-            max_level: self.max_level,
-            small_file_bytes,
-            must_rewrite,
-        };
-        plan_steps(&self.files, keys, &rules)
     }
 }

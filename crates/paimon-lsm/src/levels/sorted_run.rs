@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use paimon_format::meta::DataFileMeta;
+use serde::{Deserialize, Serialize};
 
 /// Files in key order with disjoint key ranges: reading them one after another gives sorted, unique keys. Immutable.
 ///
 /// Source: `org.apache.paimon.mergetree.SortedRun`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Vec<Arc<DataFileMeta>>", into = "Vec<Arc<DataFileMeta>>")]
 pub struct SortedRun {
     files: Vec<Arc<DataFileMeta>>,
     size: u64,
@@ -51,10 +53,22 @@ impl SortedRun {
     }
 }
 
+impl From<Vec<Arc<DataFileMeta>>> for SortedRun {
+    fn from(files: Vec<Arc<DataFileMeta>>) -> Self {
+        Self::from_sorted(files)
+    }
+}
+
+impl From<SortedRun> for Vec<Arc<DataFileMeta>> {
+    fn from(run: SortedRun) -> Self {
+        run.files
+    }
+}
+
 /// A sorted run and its level, as the picker sees it. Level 0 has a run per file, every other level at most one.
 ///
 /// Source: `org.apache.paimon.mergetree.LevelSortedRun`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LevelSortedRun {
     /// Its level.
     pub level: i32,

@@ -2,21 +2,29 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::LevelSortedRun;
 
 /// The runs of a bucket when a task began. Immutable; cheap to clone.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LevelsView {
     num_levels: i32,
     runs: Arc<[LevelSortedRun]>,
 }
 
 impl LevelsView {
-    pub(super) fn new(num_levels: i32, runs: Vec<LevelSortedRun>) -> Self {
+    /// Runs of a tree with so many levels, newest to oldest; not checked.
+    pub fn new(num_levels: i32, runs: Vec<LevelSortedRun>) -> Self {
         Self {
             num_levels,
             runs: runs.into(),
         }
+    }
+
+    /// No runs.
+    pub fn empty(num_levels: i32) -> Self {
+        Self::new(num_levels, Vec::new())
     }
 
     /// Levels, level 0 included.

@@ -151,6 +151,7 @@ impl MergeRead {
                 .as_ref()
                 .map_or_else(KeyRange::default, |filter| key_range(filter, &self.table)),
             filter: self.filter.clone(),
+            ..MergeJob::default()
         };
         let merged = MergePipeline::new(
             self.env.clone(),

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use paimon_format::dv::BucketDvMaintainer;
 use paimon_format::env::{Budget, Env};
 use paimon_format::kv::{KvFiles, KvSchemaRef};
 use paimon_format::meta::DataFileMeta;
@@ -13,6 +14,7 @@ use super::{MergeTreeWriter, WriteSettings, WriterState};
 use crate::LsmError;
 use crate::compact::{MergeTreeCompactManager, MergeTreeCompactRewriter, RecordLevelExpire};
 use crate::levels::{KeyOrder, Levels};
+use crate::lookup::LookupSource;
 use crate::pick::CompactStrategy;
 
 /// Collects what a [`MergeTreeWriter`] needs. Engine and environment must be given.
@@ -26,6 +28,8 @@ pub struct MergeTreeWriterBuilder {
     settings: WriteSettings,
     buffer_budget: Option<Budget>,
     expire: Option<RecordLevelExpire>,
+    lookup: Option<Arc<dyn LookupSource>>,
+    vectors: Option<BucketDvMaintainer>,
     state: WriterState,
 }
 
@@ -40,6 +44,8 @@ impl MergeTreeWriterBuilder {
             settings: WriteSettings::default(),
             buffer_budget: None,
             expire: None,
+            lookup: None,
+            vectors: None,
             state: WriterState::default(),
         }
     }
@@ -80,6 +86,24 @@ impl MergeTreeWriterBuilder {
         self
     }
 
+    /// Where compactions look old rows up; must be given when the settings say that they do.
+    pub fn lookup(mut self, lookup: Arc<dyn LookupSource>) -> Self {
+        self.lookup = Some(lookup);
+        self
+    }
+
+    /// The bucket's deletion vectors, as the last snapshot shows them; must be given when the settings say that the table has them.
+    pub fn deletion_vectors(mut self, vectors: BucketDvMaintainer) -> Self {
+        self.vectors = Some(vectors);
+        self
+    }
+
+    /// The writer overwrites what was there: what its compactions find is not told in a changelog.
+    pub fn ignore_previous_files(mut self) -> Self {
+        self.settings.compact.ignore_previous_files = true;
+        self
+    }
+
     /// The bucket's files, all levels, as the last snapshot shows them. Records are numbered from above their largest number.
     pub fn restore(self, files: Vec<Arc<DataFileMeta>>) -> Self {
         self.state(WriterState::restored(files))
@@ -93,7 +117,7 @@ impl MergeTreeWriterBuilder {
 
     /// Makes the writer. Nothing is read or written.
     ///
-    /// Errors: `Invalid` when engine or environment are missing or there are fewer than 2 levels; `Unsupported` for a key or
+    /// Errors: `Invalid` when engine, environment or a look-up that is needed are missing or there are fewer than 2 levels; `Unsupported` for a key or
     /// sequence column without an order; `Corrupt`, naming files, when the restored files are no tree.
     pub fn build(self) -> Result<MergeTreeWriter, LsmError> {
         let missing = |what: &str| LsmError::Invalid(format!("a writer needs {what}"));
@@ -117,17 +141,16 @@ impl MergeTreeWriterBuilder {
                 Arc::clone(&self.files),
                 Arc::clone(&self.schema),
                 Arc::clone(&engine),
-                &settings,
+                settings.clone(),
                 self.expire,
+                self.lookup,
             )?;
             let levels = Levels::restore(KeyOrder::new(&self.schema)?, self.state.files, settings.num_levels)?;
-            Some(MergeTreeCompactManager::new(
-                levels,
-                strategy,
-                settings,
-                Arc::new(rewriter),
-                env.clone(),
-            ))
+            let manager = MergeTreeCompactManager::new(levels, strategy, settings, Arc::new(rewriter), env.clone());
+            Some(match self.vectors {
+                Some(vectors) => manager.with_deletion_vectors(vectors),
+                None => manager,
+            })
         };
         Ok(MergeTreeWriter {
             schema: self.schema,

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use paimon_format::meta::{CommitIncrement, CompactIncrement, DataFileMeta, DataIncrement};
+use paimon_format::meta::{CommitIncrement, CompactIncrement, DataFileMeta, DataIncrement, IndexFileMeta};
 
 use crate::compact::CompactResult;
 
 /// Files of a bucket that no commit knows yet.
 ///
-/// Compactions within one commit are collapsed: a file that was made and consumed between two commits is in no increment.
+/// Compactions within one commit are collapsed: a file that was made and consumed between two commits is in no increment. Changelog
+/// files stay, all of them.
 ///
 /// Source: the fields of `org.apache.paimon.mergetree.MergeTreeWriter`.
 #[derive(Clone, Debug, Default)]
@@ -22,9 +23,11 @@ impl PendingIncrement {
         Self { increment }
     }
 
-    /// A flush made these files.
-    pub(super) fn add_flushed(&mut self, files: &[Arc<DataFileMeta>]) {
-        self.increment.data.new_files.extend(files.iter().map(Arc::clone));
+    /// A flush made these files, and these changelog files.
+    pub(super) fn add_flushed(&mut self, files: &[Arc<DataFileMeta>], changelog: Vec<DataFileMeta>) {
+        let data = &mut self.increment.data;
+        data.new_files.extend(files.iter().map(Arc::clone));
+        data.changelog_files.extend(changelog.into_iter().map(Arc::new));
     }
 
     /// A compaction ended. Returns the files that no commit will ever name: they are to be deleted.
@@ -53,6 +56,21 @@ impl PendingIncrement {
         compact_after.extend(result.after);
         changelog_files.extend(result.changelog);
         superseded
+    }
+
+    /// The deletion vectors of the bucket are in this index file now. Returns the one that it takes the place of, if no commit has got it:
+    /// it is to be deleted.
+    pub(super) fn set_deletion_vectors(&mut self, file: IndexFileMeta) -> Vec<IndexFileMeta> {
+        let files = &mut self.increment.compact.new_index_files;
+        let is_vectors = |other: &mut IndexFileMeta| other.index_type == file.index_type;
+        let superseded = files.extract_if(.., is_vectors).collect();
+        files.push(file);
+        superseded
+    }
+
+    /// Index files that only this writer knows.
+    pub(super) fn index_files(&self) -> &[IndexFileMeta] {
+        &self.increment.compact.new_index_files
     }
 
     /// Hands everything out and starts anew.
@@ -103,7 +121,7 @@ mod tests {
         CompactResult {
             before: files(before),
             after: files(after),
-            changelog: Vec::new(),
+            ..CompactResult::default()
         }
     }
 
@@ -155,9 +173,9 @@ mod tests {
     #[test]
     fn a_writer_that_ends_leaves_upgraded_files() {
         let mut pending = PendingIncrement::default();
-        pending.add_flushed(&[Arc::new(file("flushed", 0, 1))]);
+        pending.add_flushed(&[Arc::new(file("flushed", 0, 1))], vec![file("input", 0, 1)]);
         pending.add_compacted(result("a@0 -> a@4"));
         pending.add_compacted(result("b@0 c@0 -> d@4"));
-        assert_eq!(print(&pending.into_uncommitted_files()), "flushed@0 d@4");
+        assert_eq!(print(&pending.into_uncommitted_files()), "flushed@0 input@0 d@4");
     }
 }

@@ -1,6 +1,7 @@
 //! What writing is told by the table's options.
 
 use paimon_format::options::Options;
+use paimon_merge::engine::Promises;
 use serde::{Deserialize, Serialize};
 
 use crate::LsmError;
@@ -19,6 +20,8 @@ pub struct WriteSettings {
     pub max_spill_bytes: Option<u64>,
     /// `commit.force-compact`: a commit waits for the running compaction.
     pub force_compact: bool,
+    /// `lookup-wait`: in a table that looks old rows up, a job's commits wait for compaction, so that rows come with their changelog.
+    pub lookup_wait: bool,
     /// Compaction.
     pub compact: CompactSettings,
 }
@@ -30,16 +33,17 @@ impl Default for WriteSettings {
             write_buffer_bytes: 256 << 20,
             max_spill_bytes: Some(u64::MAX),
             force_compact: false,
+            lookup_wait: true,
             compact: CompactSettings::default(),
         }
     }
 }
 
 impl WriteSettings {
-    /// `needs_lookup` as in [`StrategySettings::from_options`](crate::pick::StrategySettings::from_options).
+    /// For a table with these options, whose merge engine promises this.
     ///
     /// Errors: `Invalid`, naming the option.
-    pub fn from_options(options: &Options, needs_lookup: bool) -> Result<Self, LsmError> {
+    pub fn from_options(options: &Options, promises: Promises) -> Result<Self, LsmError> {
         let default = Self::default();
         let spillable = options.bool("write-buffer-spillable")?.unwrap_or(true);
         let max_spill = options.memory_size("write-buffer-spill.max-disk-size")?;
@@ -56,8 +60,18 @@ impl WriteSettings {
             write_buffer_bytes,
             max_spill_bytes: spillable.then_some(max_spill.unwrap_or(u64::MAX)),
             force_compact: options.bool("commit.force-compact")?.unwrap_or(false),
-            compact: CompactSettings::from_options(options, needs_lookup)?,
+            lookup_wait: options.bool("lookup-wait")?.unwrap_or(true),
+            compact: CompactSettings::from_options(options, promises)?,
         })
+    }
+}
+
+impl WriteSettings {
+    /// Whether the commits of a streaming job should wait for compaction.
+    ///
+    /// Source: `org.apache.paimon.CoreOptions#prepareCommitWaitCompaction`.
+    pub fn prepare_commit_wait_compaction(&self) -> bool {
+        self.lookup_wait && self.compact.lookup.need_lookup()
     }
 }
 
@@ -67,7 +81,7 @@ mod tests {
 
     fn settings(options: &[(&str, &str)]) -> Result<WriteSettings, String> {
         let options: Options = options.iter().copied().collect();
-        WriteSettings::from_options(&options, false).map_err(|error| error.to_string())
+        WriteSettings::from_options(&options, Promises::default()).map_err(|error| error.to_string())
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use paimon_format::env::Env;
 use paimon_format::kv::{KvFiles, KvSchemaRef};
-use paimon_format::meta::{CommitIncrement, DataFileMeta, FileSource};
+use paimon_format::meta::{CommitIncrement, DataFileMeta};
 use paimon_format::types::RowKind;
 use paimon_merge::engine::MergeEngine;
 
@@ -120,6 +120,13 @@ impl MergeTreeWriter {
             .is_some_and(MergeTreeCompactManager::should_wait_for_preparing_checkpoint);
         self.fetch_compaction(wait || self.settings.force_compact || crowded)
             .await?;
+        if let Some(compaction) = &mut self.compaction
+            && let Some(file) = compaction.write_deletion_vectors().await?
+        {
+            for superseded in self.pending.set_deletion_vectors(file) {
+                compaction.delete_index_file(&superseded).await;
+            }
+        }
         Ok(self.pending.drain())
     }
 
@@ -142,15 +149,15 @@ impl MergeTreeWriter {
         self.fetch_compaction(true).await
     }
 
-    /// Whether compaction has work left: one runs, or its result has not been fetched, or there is something to pick. Starts what
-    /// it finds, so that it will end.
+    /// Whether compaction has work left: one runs, or its result has not been fetched, or there is something to pick, or, in a table that
+    /// looks old rows up, files wait on level 0. Starts what it finds, so that it will end.
     ///
     /// Errors: `Internal` for a strategy that breaks its contract.
     pub fn compact_not_completed(&mut self) -> Result<bool, LsmError> {
         match &mut self.compaction {
             Some(compaction) => {
                 compaction.trigger_compaction(false)?;
-                Ok(compaction.is_compacting())
+                Ok(compaction.compact_not_completed())
             }
             None => Ok(false),
         }
@@ -207,6 +214,11 @@ impl MergeTreeWriter {
         if let Err(error) = self.fetch_compaction(true).await {
             tracing::warn!(%error, "the compaction of a writer that is being closed had failed");
         }
+        if let Some(compaction) = &mut self.compaction {
+            for file in self.pending.index_files() {
+                compaction.delete_index_file(file).await;
+            }
+        }
         for file in self.pending.into_uncommitted_files() {
             delete_quietly(&*self.files, &file).await;
         }
@@ -248,11 +260,15 @@ impl MergeTreeWriter {
 
     async fn flush_to_level0(&mut self) -> Result<(), LsmError> {
         let runs = self.buffer.drain().await?;
-        let sink = self.files.data_sink(0, FileSource::Append);
-        let files = flush(&self.env, &self.schema, &*self.engine, runs, sink).await?;
-        let files: Vec<Arc<DataFileMeta>> = files.into_iter().map(Arc::new).collect();
-        tracing::debug!(files = files.len(), "write buffer flushed");
-        self.pending.add_flushed(&files);
+        let producer = self.settings.compact.producer;
+        let flushed = flush(&self.env, &*self.files, &self.schema, &*self.engine, producer, runs).await?;
+        let files: Vec<Arc<DataFileMeta>> = flushed.data.into_iter().map(Arc::new).collect();
+        tracing::debug!(
+            files = files.len(),
+            changelog_files = flushed.changelog.len(),
+            "write buffer flushed"
+        );
+        self.pending.add_flushed(&files, flushed.changelog);
         self.notify_new_files(&files)
     }
 

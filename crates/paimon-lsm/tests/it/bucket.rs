@@ -9,13 +9,13 @@ use arrow_array::{Int64Array, RecordBatch};
 use arrow_schema::Schema;
 use futures::TryStreamExt;
 use paimon_format::env::Env;
-use paimon_format::kv::{KvFiles, KvSchema, KvSchemaRef, SequenceOrder};
+use paimon_format::kv::{KvFiles, KvSchema, KvSchemaRef, ReadSpec, SequenceOrder};
 use paimon_format::meta::{CommitIncrement, DataFileMeta};
 use paimon_format::options::Options;
 use paimon_format::types::{DataField, DataType, RowKind, TypeKind};
-use paimon_lsm::compact::pipeline::{MergeJob, MergePipeline};
+use paimon_lsm::compact::pipeline::{MergeJob, MergePipeline, StageKind};
 use paimon_lsm::levels::{KeyOrder, Levels};
-use paimon_lsm::testing::MemoryKvFiles;
+use paimon_lsm::testing::{MemoryKvFiles, ScanLookup};
 use paimon_lsm::write::{MergeTreeWriter, MergeTreeWriterBuilder, WriteSettings};
 use paimon_merge::engine::{MergeEngine, Registry};
 
@@ -30,6 +30,8 @@ pub(crate) struct Bucket {
     pub(crate) files: Arc<dyn KvFiles>,
     pub(crate) env: Env,
     pub(crate) settings: WriteSettings,
+    /// Of the merge engine.
+    pub(crate) options: Options,
     /// The files of the last snapshot.
     pub(crate) live: Vec<Arc<DataFileMeta>>,
     pub(crate) temp: tempfile::TempDir,
@@ -58,13 +60,28 @@ impl Bucket {
             env: Env::fixed(temp.path()),
             schema,
             settings,
+            options: Options::new(),
             live: Vec::new(),
             temp,
         }
     }
 
+    /// A bucket of a table with these options. Every file is large enough to be moved alone.
+    pub(crate) fn with_options(options: &[(&str, &str)]) -> Self {
+        Self::with_sequence(None).set_options(options)
+    }
+
+    /// The same bucket with these options.
+    pub(crate) fn set_options(mut self, options: &[(&str, &str)]) -> Self {
+        self.options = options.iter().copied().collect();
+        let promises = self.engine().promises();
+        self.settings = WriteSettings::from_options(&self.options, promises).unwrap();
+        self.settings.compact.small_file_bytes = 1;
+        self
+    }
+
     pub(crate) fn engine(&self) -> Arc<dyn MergeEngine> {
-        Registry::default().for_options(&self.schema, &Options::new()).unwrap()
+        Registry::default().for_options(&self.schema, &self.options).unwrap()
     }
 
     pub(crate) fn builder(&self) -> MergeTreeWriterBuilder {
@@ -72,6 +89,7 @@ impl Bucket {
             .engine(self.engine())
             .env(self.env.clone())
             .settings(self.settings.clone())
+            .lookup(Arc::new(ScanLookup::new(Arc::clone(&self.files))))
     }
 
     /// A writer that starts from the last snapshot.
@@ -111,6 +129,10 @@ impl Bucket {
     pub(crate) async fn rows(&self) -> BTreeMap<i64, Option<i64>> {
         let job = MergeJob {
             sections: KeyOrder::new(&self.schema).unwrap().sections(&self.live).unwrap(),
+            stage: match self.settings.compact.lookup.need_lookup() {
+                true => StageKind::Lookup,
+                false => StageKind::Plain,
+            },
             drop_delete: true,
             ..MergeJob::default()
         };
@@ -132,6 +154,26 @@ impl Bucket {
             }
         }
         rows
+    }
+
+    /// The records of files as they are: `+I(1,10)` words.
+    pub(crate) async fn records(&self, files: &[Arc<DataFileMeta>]) -> String {
+        let mut words = Vec::new();
+        for file in files {
+            let spec = ReadSpec::all(Arc::clone(&self.schema));
+            let batches: Vec<_> = self.files.open(file, spec).try_collect().await.unwrap();
+            for batch in batches {
+                let [keys, values] = batch.values() else {
+                    panic!("two columns")
+                };
+                let (keys, values) = (keys.as_primitive::<Int64Type>(), values.as_primitive::<Int64Type>());
+                for (row, (key, value)) in keys.iter().zip(values).enumerate() {
+                    let value = value.map_or("null".to_owned(), |value| value.to_string());
+                    words.push(format!("{}({},{value})", batch.kind(row).short_string(), key.unwrap()));
+                }
+            }
+        }
+        words.join(" ")
     }
 
     /// Names of the files that no snapshot knows.

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test ends at the first surprise")]
 
 mod bucket;
+mod changelog;
 mod faults;
 mod model;
 mod pick_tables;

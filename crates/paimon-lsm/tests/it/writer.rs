@@ -404,7 +404,7 @@ async fn a_task_travels_as_data() {
         rewrite_each: false,
         reason: paimon_lsm::pick::PickReason::Full,
     };
-    let task = paimon_lsm::compact::CompactTask::new(unit, 5, true);
+    let task = paimon_lsm::compact::CompactTask::new(unit, 6, true);
     let json = serde_json::to_string(&task).unwrap();
     let back: paimon_lsm::compact::CompactTask = serde_json::from_str(&json).unwrap();
     assert_eq!(back, task);
@@ -426,7 +426,7 @@ async fn a_dry_run_starts_nothing() {
     assert_eq!(compactor.plan_compaction(false).unwrap(), None);
     let (task, steps) = compactor.plan_compaction(true).unwrap().unwrap();
     assert_eq!((task.files.len(), task.output_level, task.drop_delete), (3, 5, true));
-    assert!(matches!(&steps[..], [CompactStep::Rewrite(sections)] if sections.len() == 1));
+    assert!(matches!(&steps[..], [CompactStep::Rewrite { sections, .. }] if sections.len() == 1));
     assert!(!compactor.compact_not_completed().unwrap());
     assert!(compactor.prepare_commit(Yes).await.unwrap().is_empty());
 }

@@ -12,6 +12,7 @@ use paimon_format::types::RowKind;
 
 use super::MergedRows;
 use crate::MergeError;
+use crate::changelog::ChangelogRows;
 use crate::plan::{Block, RowRef, Span};
 
 /// How output batches are cut.
@@ -42,6 +43,24 @@ impl Default for AssembleOptions {
 
 /// Slices of at least this many rows are handed on as they are.
 const COPY_BELOW: usize = 4096;
+
+/// Batches behind a block's own that its rows may lie in: [`MergedRows::made`] directly behind them, then
+/// [`Hits::rows`](crate::changelog::Hits::rows). Made by [`Assembler::extras`].
+#[derive(Clone, Debug, Default)]
+pub struct Extras {
+    made: Option<KvBatch>,
+    looked_up: Option<KvBatch>,
+}
+
+impl Extras {
+    fn get(&self, position: usize) -> Option<&KvBatch> {
+        match position {
+            0 => self.made.as_ref(),
+            1 => self.looked_up.as_ref(),
+            _ => None,
+        }
+    }
+}
 
 /// Makes output batches from the positions that merging left. Bytes move once: one gather a column and output batch; long slices
 /// do not move at all.
@@ -81,11 +100,23 @@ impl Assembler {
         })
     }
 
+    /// What the positions of a block may point at besides its sources: computed rows and looked-up ones.
+    ///
+    /// Errors: `Internal` when the computed rows have other columns than the schema.
+    pub fn extras(&self, made: Option<&RecordBatch>, looked_up: Option<&KvBatch>) -> Result<Extras, MergeError> {
+        let level = RowLevels::All(self.options.level.unwrap_or(-1));
+        let made = made.map(|made| KvBatch::new(&self.schema, made.clone(), &self.codec, level));
+        Ok(Extras {
+            made: made.transpose()?,
+            looked_up: looked_up.cloned(),
+        })
+    }
+
     /// Appends a block: what passes, and the survivors of its groups.
     ///
-    /// Errors: `Internal` when the kernel's answer names rows that do not exist, or made rows with other columns.
-    pub fn add_merged(&mut self, block: &Block, merged: &MergedRows) -> Result<(), MergeError> {
-        let mut slots = Slots::new(block, merged.made.as_ref());
+    /// Errors: `Internal` when the stage's answer names rows that do not exist.
+    pub fn add_merged(&mut self, block: &Block, merged: &MergedRows, extras: &Extras) -> Result<(), MergeError> {
+        let mut slots = Slots::new(block, extras);
         let (mut next, mut groups_seen) = (0, 0);
         for span in &block.spans {
             match span {
@@ -113,9 +144,31 @@ impl Assembler {
         self.flush_if_full()
     }
 
+    /// Appends the changes of a block: the rows named, with other kinds.
+    ///
+    /// Errors: `Internal` when the stage's answer names rows that do not exist.
+    pub fn add_changelog(
+        &mut self,
+        block: &Block,
+        changelog: &ChangelogRows,
+        extras: &Extras,
+    ) -> Result<(), MergeError> {
+        let ChangelogRows { rows, kinds } = changelog;
+        if rows.len() != kinds.len() {
+            return Err(MergeError::internal("a stage gave other than one kind a changelog row"));
+        }
+        let mut slots = Slots::new(block, extras);
+        for (&row, &kind) in rows.iter().zip(kinds) {
+            let slot = self.slot(block, &mut slots, row.batch)?;
+            self.pick(slot, row, kind)?;
+        }
+        self.flush_if_full()
+    }
+
     /// Appends every row of a block, all versions of all keys.
     pub fn add_unmerged(&mut self, block: &Block) -> Result<(), MergeError> {
-        let mut slots = Slots::new(block, None);
+        let none = Extras::default();
+        let mut slots = Slots::new(block, &none);
         for row in block.all_rows() {
             let slot = self.slot(block, &mut slots, row.batch)?;
             let kind = self.sources[slot].kind(row.row as usize);
@@ -230,9 +283,13 @@ impl Assembler {
             Some(None) => {}
             None => return Err(MergeError::internal("a merged row of a batch that is not in its block")),
         }
-        let slot = match slots.made {
-            Some(made) if batch == block.sources.len() => self.add_made(made)?,
-            _ => self.find_source(block, batch)?,
+        let extra = batch.checked_sub(block.sources.len());
+        let slot = match extra {
+            Some(extra) => match slots.extras.get(extra) {
+                Some(rows) => self.add_source(rows.clone()),
+                None => return Err(MergeError::internal("a merged row of a batch that was not made")),
+            },
+            None => self.find_source(block, batch)?,
         };
         slots.slots[batch] = Some(slot);
         Ok(slot)
@@ -248,12 +305,6 @@ impl Assembler {
         let slot = self.add_source(source.clone());
         self.known.insert(id, slot);
         Ok(slot)
-    }
-
-    fn add_made(&mut self, made: &RecordBatch) -> Result<usize, MergeError> {
-        let level = RowLevels::All(self.options.level.unwrap_or(-1));
-        let made = KvBatch::new(&self.schema, made.clone(), &self.codec, level)?;
-        Ok(self.add_source(made))
     }
 
     fn add_source(&mut self, source: KvBatch) -> usize {
@@ -306,17 +357,17 @@ fn is_retract(kind: i8) -> bool {
     kind == RowKind::Delete as i8 || kind == RowKind::UpdateBefore as i8
 }
 
-/// Where the batches of a block, and the made one behind them, are among the assembler's sources.
+/// Where the batches of a block, and those behind them, are among the assembler's sources.
 struct Slots<'a> {
     slots: Vec<Option<usize>>,
-    made: Option<&'a RecordBatch>,
+    extras: &'a Extras,
 }
 
 impl<'a> Slots<'a> {
-    fn new(block: &Block, made: Option<&'a RecordBatch>) -> Self {
+    fn new(block: &Block, extras: &'a Extras) -> Self {
         Self {
-            slots: vec![None; block.sources.len() + usize::from(made.is_some())],
-            made,
+            slots: vec![None; block.sources.len() + 2],
+            extras,
         }
     }
 

@@ -10,7 +10,7 @@ use paimon_format::types::RowKind;
 use crate::MergeError;
 use crate::plan::{KeyGroups, RowRef};
 
-pub use assemble::{AssembleOptions, Assembler};
+pub use assemble::{AssembleOptions, Assembler, Extras};
 pub use row::{MergeFunction, Merged, RowEngine, RowKernel, value_index};
 pub use versions::{ColumnValue, Version, Versions};
 

@@ -4,20 +4,20 @@
 //! here belongs to the facade or to crates that know no options.
 
 mod buckets;
+mod changelog;
 mod deletion_vectors;
 mod dynamic;
 mod incremental;
-mod lookup;
 mod streaming;
 mod travel;
 mod writing;
 
 pub use buckets::BucketMode;
+pub(crate) use changelog::{check_changelog, check_same_lookup};
 pub use deletion_vectors::DeletionVectorSettings;
 pub use dynamic::table_options;
 pub(crate) use dynamic::with_dynamic_options;
 pub(crate) use incremental::incremental_range;
-pub(crate) use lookup::needs_lookup;
 pub(crate) use streaming::{StreamSettings, stream_start};
 pub(crate) use travel::time_travel;
 pub use writing::RowSettings;

@@ -245,21 +245,17 @@ impl TableWrite {
         let live = self.table.latest_files(&of).await?;
         for (partition, bucket) in missing {
             let there = |files: &&BucketFiles| files.partition == *partition && files.bucket == bucket;
-            let files = live
-                .iter()
-                .find(there)
-                .map(|files| files.files.clone())
-                .unwrap_or_default();
-            self.open_writer(partition.clone(), bucket, files)?;
+            self.open_writer(partition.clone(), bucket, live.iter().find(there))
+                .await?;
         }
         Ok(())
     }
 
-    fn open_writer(
+    async fn open_writer(
         &mut self,
         partition: BinaryRow,
         bucket: i32,
-        files: Vec<Arc<paimon_format::meta::DataFileMeta>>,
+        live: Option<&BucketFiles>,
     ) -> Result<&mut BucketWriter> {
         let total_buckets = self.bucket_count(partition.as_bytes());
         match self.writers.entry((partition.as_bytes().to_vec(), bucket)) {
@@ -269,7 +265,8 @@ impl TableWrite {
                 let name = paths.directory().to_owned();
                 let writer = self
                     .stores
-                    .writer(&partition, bucket, files, self.buffers.clone())
+                    .writer(&partition, bucket, live, self.buffers.clone())
+                    .await
                     .map_err(|error| error.in_bucket(&name))?;
                 Ok(new.insert(BucketWriter {
                     partition,
@@ -326,12 +323,8 @@ impl TableWrite {
         }
         if !self.writers.contains_key(&(partition.as_bytes().to_vec(), bucket)) {
             let live = self.table.latest_files(&[partition]).await?;
-            let there = live.into_iter().find(|files| files.bucket == bucket);
-            self.open_writer(
-                partition.clone(),
-                bucket,
-                there.map(|files| files.files).unwrap_or_default(),
-            )?;
+            let there = live.iter().find(|files| files.bucket == bucket);
+            self.open_writer(partition.clone(), bucket, there).await?;
         }
         let Some(writer) = self.writers.get_mut(&(partition.as_bytes().to_vec(), bucket)) else {
             return Err(Error::internal("a bucket without a writer"));

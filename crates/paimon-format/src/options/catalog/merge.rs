@@ -9,8 +9,8 @@ pub(super) const SECTION: Section = Section {
             "merge-engine",
             String,
             Some("deduplicate"),
-            Refuses(&["first-row"], Write),
-            "deduplicate, partial-update, aggregation, or an engine that was registered; an unknown one is refused on opening",
+            Honoured,
+            "deduplicate, partial-update, aggregation, first-row, or an engine that was registered; an unknown one is refused on opening",
         ),
         KnownOption::new("sequence.field", List, None, Honoured, ""),
         KnownOption::new(

@@ -1,90 +1,41 @@
-//! The merge of one section: reading and merging side by side.
+//! The merge of one section: reading, looking up and merging side by side.
+
+use std::collections::BTreeMap;
 
 use futures::future::try_join_all;
+use paimon_format::dv::DeletionVector;
 use paimon_format::env::Env;
 use paimon_format::kv::{KvBatch, KvSchema};
 use paimon_merge::MergeError;
-use paimon_merge::kernel::{Assembler, MergeKernel, MergedRows};
-use paimon_merge::plan::{MergePlan, PlanOptions, Step};
+use paimon_merge::changelog::Hits;
+use paimon_merge::plan::{MergePlan, PlanOptions};
 
+use super::JobLookup;
 use super::reader::RunReader;
+use super::work::{Output, Progress, Work};
 use crate::LsmError;
-
-/// The synchronous half of a merge: it travels to the CPU pool and back, once a block.
-pub(super) struct Work {
-    /// `None` before the first section that is merged.
-    plan: Option<MergePlan>,
-    /// `None`: all versions are kept.
-    kernel: Option<Box<dyn MergeKernel>>,
-    merged: MergedRows,
-    pub(super) assembler: Assembler,
-}
-
-impl Work {
-    /// Work that merges versions with a kernel, or without one keeps them all.
-    pub(super) fn new(kernel: Option<Box<dyn MergeKernel>>, assembler: Assembler) -> Self {
-        Self {
-            plan: None,
-            kernel,
-            merged: MergedRows::default(),
-            assembler,
-        }
-    }
-
-    /// Merges one block. `false`: input is needed, or the section is at its end.
-    fn block(&mut self) -> Result<Progress, MergeError> {
-        let Some(plan) = &mut self.plan else {
-            return Ok(Progress::Done);
-        };
-        match plan.step()? {
-            Step::NeedInput(_) => Ok(Progress::Starving),
-            Step::Done => Ok(Progress::Done),
-            Step::Block(block) => {
-                match &mut self.kernel {
-                    Some(kernel) => {
-                        self.merged.clear();
-                        let groups = block.groups();
-                        if !groups.is_empty() {
-                            kernel.merge(&groups, &mut self.merged)?;
-                        }
-                        self.assembler.add_merged(&block, &self.merged)?;
-                    }
-                    None => self.assembler.add_unmerged(&block)?,
-                }
-                Ok(Progress::Block)
-            }
-        }
-    }
-}
-
-/// What one call on the CPU pool came to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Progress {
-    Block,
-    Starving,
-    Done,
-}
+use crate::lookup::SortedKeys;
 
 /// A section that is being merged.
 pub(super) struct OpenSection {
     readers: Vec<RunReader>,
     ended: Vec<bool>,
-    /// One run: nothing can meet, its batches pass as they are.
-    single: bool,
+    /// One run that cannot change: its batches pass as they are.
+    passes: bool,
 }
 
 impl OpenSection {
-    /// A section of one run in which every key occurs once. Opens nothing yet.
-    pub(super) fn of_one(reader: RunReader) -> Self {
+    /// A run in which every key occurs once and no row can change. Opens nothing yet.
+    pub(super) fn passing(reader: RunReader) -> Self {
         Self {
             readers: vec![reader],
             ended: vec![false],
-            single: true,
+            passes: true,
         }
     }
 
     /// Runs that are merged by `work`, which is done with the section before. Opens nothing yet.
-    pub(super) fn of_many(
+    pub(super) fn merging(
         readers: Vec<RunReader>,
         schema: &KvSchema,
         options: PlanOptions,
@@ -94,15 +45,20 @@ impl OpenSection {
         Ok(Self {
             ended: vec![false; readers.len()],
             readers,
-            single: false,
+            passes: false,
         })
     }
 
-    /// Goes on with the section until a batch may be ready in the assembler. `false`: the section is at its end.
-    pub(super) async fn advance(&mut self, env: &Env, work: &mut Option<Work>) -> Result<bool, LsmError> {
-        match self.single {
+    /// Goes on with the section until a batch may be ready. `false`: the section is at its end.
+    pub(super) async fn advance(
+        &mut self,
+        env: &Env,
+        work: &mut Option<Work>,
+        lookups: Option<&mut Lookups>,
+    ) -> Result<bool, LsmError> {
+        match self.passes {
             true => self.pass(env, work).await,
-            false => self.merge(env, work).await,
+            false => self.merge(env, work, lookups).await,
         }
     }
 
@@ -113,11 +69,16 @@ impl OpenSection {
         let Some(batch) = reader.next_batch().await? else {
             return Ok(false);
         };
-        on_cpu(env, work, move |work| work.assembler.add_batch(&batch)).await?;
+        on_cpu(env, work, move |work| work.pass(&batch)).await?;
         Ok(true)
     }
 
-    async fn merge(&mut self, env: &Env, work: &mut Option<Work>) -> Result<bool, LsmError> {
+    async fn merge(
+        &mut self,
+        env: &Env,
+        work: &mut Option<Work>,
+        lookups: Option<&mut Lookups>,
+    ) -> Result<bool, LsmError> {
         let hungry = self.hungry(work.as_ref());
         let reads = self
             .readers
@@ -125,11 +86,11 @@ impl OpenSection {
             .enumerate()
             .filter(|(run, _)| hungry.contains(run))
             .map(|(run, reader)| async move { Ok::<_, LsmError>((run, reader.next_batch().await?)) });
-        let (progress, batches) = futures::join!(on_cpu(env, work, Work::block), try_join_all(reads));
+        let (done, batches) = futures::join!(merge_block(env, work, lookups), try_join_all(reads));
         let batches: Vec<(usize, Option<KvBatch>)> = batches?;
-        let progress = match progress {
+        let done = match done {
             Err(LsmError::Merge(MergeError::Unsorted { run })) => return Err(self.unsorted(run)),
-            progress => progress?,
+            done => done?,
         };
         // Checking the order of a batch's keys is work, too.
         let ended: Vec<usize> = batches
@@ -153,7 +114,7 @@ impl OpenSection {
         for run in ended {
             self.ended[run] = true;
         }
-        Ok(progress != Progress::Done)
+        Ok(!done)
     }
 
     /// Runs that have not ended and have no batch waiting.
@@ -174,6 +135,68 @@ impl OpenSection {
     }
 }
 
+/// Merges the next block, with its old rows if the stage wants them. `true`: the section is at its end.
+async fn merge_block(env: &Env, work: &mut Option<Work>, lookups: Option<&mut Lookups>) -> Result<bool, LsmError> {
+    match on_cpu(env, work, Work::block).await? {
+        Progress::LookUp(keys) => {
+            let lookups = lookups.ok_or_else(|| LsmError::Internal("nothing to look old rows up in".into()))?;
+            let hits = lookups.find(&keys).await?;
+            on_cpu(env, work, move |work| work.merge_waiting(&hits)).await?;
+            Ok(false)
+        }
+        Progress::Block | Progress::Starving => Ok(false),
+        Progress::Done => Ok(true),
+    }
+}
+
+/// Asks for old rows, and keeps in mind which of them the job replaces.
+pub(super) struct Lookups {
+    job: JobLookup,
+    /// Rows found by position, by file name.
+    pub(super) deletions: BTreeMap<String, DeletionVector>,
+}
+
+impl Lookups {
+    pub(super) fn new(job: JobLookup) -> Self {
+        Self {
+            job,
+            deletions: BTreeMap::new(),
+        }
+    }
+
+    async fn find(&mut self, keys: &SortedKeys) -> Result<Hits, LsmError> {
+        let JobLookup {
+            source,
+            view,
+            start_level,
+            need,
+        } = &self.job;
+        let hits = source.lookup(keys, view, *start_level, *need).await?;
+        if hits.found.len() != keys.keys.len() {
+            return Err(LsmError::Internal(format!(
+                "{} answers to {} keys that were looked up",
+                hits.found.len(),
+                keys.keys.len()
+            )));
+        }
+        if need.position() {
+            for hit in hits.found.iter().flatten() {
+                let position = hit
+                    .position
+                    .and_then(|(file, row)| Some((hits.files.get(file as usize)?, row)));
+                let Some((file, row)) = position else {
+                    return Err(LsmError::Internal("a looked-up row without a position".into()));
+                };
+                match self.deletions.get_mut(file.as_ref()) {
+                    Some(rows) => rows.insert(row),
+                    None => self.deletions.entry(file.to_string()).or_default().insert(row),
+                };
+            }
+        }
+        Ok(hits)
+    }
+}
+
 /// Runs that are merged by themselves, whatever they hold: a key may occur often in a run.
 pub(super) struct MergedRuns {
     env: Env,
@@ -190,7 +213,7 @@ impl MergedRuns {
         options: PlanOptions,
         mut work: Work,
     ) -> Result<Self, LsmError> {
-        let section = OpenSection::of_many(readers, schema, options, &mut work)?;
+        let section = OpenSection::merging(readers, schema, options, &mut work)?;
         Ok(Self {
             env: env.clone(),
             section: Some(section),
@@ -199,17 +222,17 @@ impl MergedRuns {
     }
 
     /// The next batch; `None` at the end.
-    pub(super) async fn next_batch(&mut self) -> Result<Option<KvBatch>, LsmError> {
+    pub(super) async fn next_output(&mut self) -> Result<Option<Output>, LsmError> {
         loop {
-            if let Some(batch) = self.work.as_mut().and_then(|work| work.assembler.next_batch()) {
-                return Ok(Some(batch));
+            if let Some(output) = self.work.as_mut().and_then(Work::next_output) {
+                return Ok(Some(output));
             }
             let Some(section) = &mut self.section else {
                 return Ok(None);
             };
-            if !section.advance(&self.env, &mut self.work).await? {
+            if !section.advance(&self.env, &mut self.work, None).await? {
                 self.section = None;
-                on_cpu(&self.env, &mut self.work, |work| work.assembler.finish()).await?;
+                on_cpu(&self.env, &mut self.work, Work::finish).await?;
             }
         }
     }

@@ -1,17 +1,21 @@
 //! All sections of a job, one after another.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use paimon_format::kv::{KeyCodec, KvBatch, ReadSpec};
+use paimon_format::dv::DeletionVector;
+use paimon_format::kv::{KeyCodec, ReadSpec};
 use paimon_format::meta::DataFileMeta;
 use paimon_format::predicate::Predicate;
 use paimon_merge::kernel::{AssembleOptions, Assembler};
 use paimon_merge::plan::PlanOptions;
 
-use super::block::{MergedRuns, OpenSection, Work, on_cpu};
+use super::block::{Lookups, MergedRuns, OpenSection, on_cpu};
 use super::reader::{RunReader, RunSource};
 use super::shares::Shares;
-use super::{MergeJob, MergePipeline};
+use super::stage::{self, Passing};
+use super::work::{Merging, Output, Work};
+use super::{MergeJob, MergePipeline, StageKind};
 use crate::LsmError;
 use crate::levels::Section;
 use crate::spill::SpillWriter;
@@ -20,9 +24,15 @@ use crate::spill::SpillWriter;
 pub(super) struct MergeStream {
     pipeline: MergePipeline,
     job: MergeJob,
+    /// Whether merged rows are wanted, and whether changes are.
+    wanted: (bool, bool),
     sections: std::vec::IntoIter<Section>,
     /// Reserved with the first batch.
     shares: Option<Shares>,
+    /// Levels whose rows cannot change alone.
+    passing: Passing,
+    whole_keys: bool,
+    lookups: Option<Lookups>,
     /// Away while it is on the CPU pool; lost with an error.
     work: Option<Work>,
     section: Option<OpenSection>,
@@ -30,38 +40,48 @@ pub(super) struct MergeStream {
 }
 
 impl MergeStream {
-    pub(super) fn new(pipeline: MergePipeline, mut job: MergeJob) -> Self {
+    pub(super) fn new(pipeline: MergePipeline, mut job: MergeJob, wanted: (bool, bool)) -> Self {
         Self {
             sections: std::mem::take(&mut job.sections).into_iter(),
+            lookups: job.lookup.take().map(Lookups::new),
             pipeline,
             job,
+            wanted,
             shares: None,
+            passing: Passing::all(),
+            whole_keys: false,
             work: None,
             section: None,
             done: false,
         }
     }
 
-    /// The next merged batch; `None` at the end of the last section.
-    pub(super) async fn next_batch(&mut self) -> Result<Option<KvBatch>, LsmError> {
+    /// Looked-up rows that merged ones replace, by file name.
+    pub(super) fn into_deletions(self) -> BTreeMap<String, DeletionVector> {
+        self.lookups.map(|lookups| lookups.deletions).unwrap_or_default()
+    }
+
+    /// The next batch; `None` at the end of the last section.
+    pub(super) async fn next_output(&mut self) -> Result<Option<Output>, LsmError> {
         self.start().await?;
         loop {
-            if let Some(batch) = self.work.as_mut().and_then(|work| work.assembler.next_batch()) {
-                return Ok(Some(batch));
+            if let Some(output) = self.work.as_mut().and_then(Work::next_output) {
+                return Ok(Some(output));
             }
             if self.done {
                 return Ok(None);
             }
             match &mut self.section {
                 Some(section) => {
-                    if !section.advance(&self.pipeline.env, &mut self.work).await? {
+                    let env = &self.pipeline.env;
+                    if !section.advance(env, &mut self.work, self.lookups.as_mut()).await? {
                         self.section = None;
                     }
                 }
                 None => match self.sections.next() {
                     Some(section) => self.open(section).await?,
                     None => {
-                        on_cpu(&self.pipeline.env, &mut self.work, |work| work.assembler.finish()).await?;
+                        on_cpu(&self.pipeline.env, &mut self.work, Work::finish).await?;
                         self.done = true;
                     }
                 },
@@ -82,23 +102,34 @@ impl MergeStream {
         } = &self.pipeline;
         let runs = self.sections.as_slice().iter().map(Vec::len).max().unwrap_or(0);
         let shares = Shares::reserve(&env.memory, runs, settings).await?;
-        let assembler = Assembler::new(
-            Arc::clone(schema),
-            AssembleOptions {
+        let (data, changelog) = self.wanted;
+        let assembler = |drop_retracts| {
+            let options = AssembleOptions {
                 rows: settings.output_rows,
-                bytes: shares.assemble_bytes,
-                drop_retracts: self.job.drop_delete,
+                bytes: shares.assemble_bytes / (1 + usize::from(data && changelog)),
+                drop_retracts,
                 ..AssembleOptions::default()
-            },
-        )?;
+            };
+            Assembler::new(Arc::clone(schema), options)
+        };
+        let data = data.then(|| assembler(self.job.drop_delete)).transpose()?;
+        let changelog = changelog.then(|| assembler(false)).transpose()?;
         // Where every section is one run nothing is merged, and what merging needs need not have been read.
-        let kernel = (runs > 1).then(|| engine.kernel(schema)).transpose()?;
-        self.work = Some(Work::new(kernel, assembler));
+        let merging = if runs > 1 || self.job.stage != StageKind::Plain {
+            let stage = stage::of_kind(&self.job.stage, engine, schema)?;
+            self.passing = Passing::of(&*stage, self.sections.as_slice());
+            self.whole_keys = stage.whole_keys();
+            Merging::Stage(stage)
+        } else {
+            Merging::Nothing
+        };
+        self.work = Some(Work::new(schema, merging, data, changelog)?);
         self.shares = Some(shares);
         Ok(())
     }
 
     async fn open(&mut self, mut section: Section) -> Result<(), LsmError> {
+        let passes = matches!(section.as_slice(), [run] if self.passing.run(run));
         section.sort_by(|a, b| a.age().cmp(&b.age()));
         let mut runs: Vec<RunSource> = section.into_iter().map(RunSource::Files).collect();
         let fan_in = self.shares()?.fan_in;
@@ -108,11 +139,11 @@ impl MergeStream {
         let mut readers = self.readers(runs)?;
         let options = self.plan_options()?;
         let work = self.work.as_mut().ok_or_else(work_is_lost)?;
-        self.section = match (readers.len(), readers.pop()) {
-            (1, Some(reader)) => Some(OpenSection::of_one(reader)),
+        self.section = match (passes, readers.pop()) {
+            (true, Some(reader)) => Some(OpenSection::passing(reader)),
             (_, last) => {
                 readers.extend(last);
-                Some(OpenSection::of_many(readers, &self.pipeline.schema, options, work)?)
+                Some(OpenSection::merging(readers, &self.pipeline.schema, options, work)?)
             }
         };
         Ok(())
@@ -131,11 +162,14 @@ impl MergeStream {
             drop_retracts: false,
             level: None,
         };
-        let work = Work::new(None, Assembler::new(Arc::clone(schema), options)?);
+        let assembler = Assembler::new(Arc::clone(schema), options)?;
+        let work = Work::new(schema, Merging::Nothing, Some(assembler), None)?;
         let mut merged = MergedRuns::new(env, self.readers(runs)?, schema, self.plan_options()?, work)?;
         let mut spill = SpillWriter::create(env, schema).await?;
-        while let Some(batch) = merged.next_batch().await? {
-            spill.write(&batch).await?;
+        while let Some(output) = merged.next_output().await? {
+            if let Output::Data(batch) = output {
+                spill.write(&batch).await?;
+            }
         }
         let mut all = vec![RunSource::Spilled(Arc::new(spill.finish().await?))];
         all.extend(rest);
@@ -185,7 +219,8 @@ impl MergeStream {
         Ok(PlanOptions {
             block_keys: self.pipeline.settings.block_keys.max(1),
             block_bytes: self.shares()?.block_bytes,
-            ..PlanOptions::default()
+            cut_keys: !self.whole_keys,
+            passes: self.passing.rule(),
         })
     }
 

@@ -5,8 +5,8 @@ use async_trait::async_trait;
 use futures::TryStreamExt;
 use paimon_format::FormatError;
 use paimon_format::dv::DeletionVector;
-use paimon_format::kv::{KeyCodec, RowLevels};
-use paimon_format::meta::FileSource;
+use paimon_format::kv::{BatchSink, KeyCodec, RowLevels};
+use paimon_format::meta::{DataFileMeta, FileSource};
 use paimon_format::options::Options;
 use paimon_format::types::{DataField, DataType, RowKind, TypeKind};
 use paimon_merge::engine::Registry;
@@ -218,7 +218,7 @@ async fn rewriting_rolls_files() {
         ..MergeJob::default()
     };
     let sink = table.files.data_sink(5, FileSource::Compact);
-    let files = table.pipeline.rewrite(job, sink).await.unwrap();
+    let files = table.pipeline.rewrite(job, MergeSinks::data(sink)).await.unwrap().data;
     assert_eq!(files.iter().map(|file| file.row_count).collect::<Vec<_>>(), [60, 40]);
     let sections = vec![vec![SortedRun::from_sorted(files.into_iter().map(Arc::new).collect())]];
     assert_eq!(
@@ -264,7 +264,7 @@ async fn a_failed_rewrite_leaves_nothing() {
     };
     let before = table.files.names();
     let sink = Box::new(Failing(table.files.data_sink(5, FileSource::Compact), 4));
-    let error = table.pipeline.rewrite(job, sink).await.unwrap_err();
+    let error = table.pipeline.rewrite(job, MergeSinks::data(sink)).await.unwrap_err();
     assert_eq!(error.to_string(), "internal error: the disk is gone");
     assert_eq!(table.files.names(), before);
     assert_eq!(table.env.memory.free(), table.env.memory.total());

@@ -28,16 +28,19 @@ fn print(steps: &[CompactStep]) -> String {
         let names: Vec<&str> = run.files().iter().map(|file| file.file_name.as_str()).collect();
         names.join(" ")
     };
+    let told = |changelog| if changelog { " with changelog" } else { "" };
     let steps: Vec<String> = steps
         .iter()
         .map(|step| match step {
-            CompactStep::Upgrade(file) => format!("upgrade {}", file.file_name),
-            CompactStep::Rewrite(sections) => {
+            CompactStep::Upgrade { file, changelog } => format!("upgrade {}{}", file.file_name, told(*changelog)),
+            CompactStep::Rewrite {
+                sections, changelog, ..
+            } => {
                 let sections = sections.iter().map(|section| {
                     let runs: Vec<String> = section.iter().map(names).collect();
                     format!(" ({})", runs.join(" | "))
                 });
-                format!("rewrite{}", sections.collect::<String>())
+                format!("rewrite{}{}", sections.collect::<String>(), told(*changelog))
             }
         })
         .collect();
@@ -45,12 +48,25 @@ fn print(steps: &[CompactStep]) -> String {
 }
 
 /// Steps with a threshold of 90 bytes; `must_rewrite` names files.
-fn plan(text: &str, (output_level, max_level): (i32, i32), small: u64, must_rewrite: &[&str]) -> String {
+fn plan(text: &str, levels: (i32, i32), small: u64, must_rewrite: &[&str]) -> String {
+    plan_with(text, levels, small, must_rewrite, &ChangelogRules::default())
+}
+
+fn plan_with(
+    text: &str,
+    (output_level, max_level): (i32, i32),
+    small: u64,
+    must_rewrite: &[&str],
+    changelog: &ChangelogRules,
+) -> String {
     let rules = StepRules {
         output_level,
         max_level,
+        drop_delete: output_level == max_level,
         small_file_bytes: small,
         must_rewrite: &|file| must_rewrite.contains(&file.file_name.as_str()),
+        changelog,
+        formats: &|_| FileFormat::Parquet,
     };
     print(&plan_steps(&files(text), &int_keys().unwrap(), &rules).unwrap())
 }
@@ -138,7 +154,11 @@ fn sections_of_the_worked_examples() {
     let sections = |text: &str| {
         let ranges: Vec<String> = text.split(' ').map(|range| format!("{range}@0 {range} 1")).collect();
         let sections = int_keys().unwrap().sections(&files(&ranges.join(", "))).unwrap();
-        print(&[CompactStep::Rewrite(sections)])
+        print(&[CompactStep::Rewrite {
+            sections,
+            drop_delete: false,
+            changelog: false,
+        }])
     };
     assert_eq!(
         sections("[0,9] [5,7] [9,15] [16,22] [16,28] [24,32]"),
@@ -156,4 +176,54 @@ fn sections_of_the_worked_examples() {
         sections("[1,100] [1,3] [4,6] [7,9] [10,20] [101,110] [110,120]"),
         "rewrite ([1,3] [4,6] [7,9] [10,20] | [1,100]) ([101,110] | [110,120])"
     );
+}
+
+/// Mission-critical cases of both producers, one line a unit.
+#[test]
+fn steps_of_changelog_producers() {
+    use crate::compact::ChangelogProducer;
+    use crate::lookup::LookupStrategy;
+
+    let looks_up = |newest_alone| ChangelogRules {
+        producer: ChangelogProducer::Lookup,
+        lookup: LookupStrategy {
+            produce_changelog: true,
+            ..LookupStrategy::default()
+        },
+        newest_alone,
+        top_level: 5,
+    };
+    let (deduplicate, sum) = (looks_up(true), looks_up(false));
+    let mut vectors = looks_up(true);
+    vectors.lookup.deletion_vector = true;
+    let full = ChangelogRules {
+        producer: ChangelogProducer::FullCompaction,
+        top_level: 5,
+        ..ChangelogRules::default()
+    };
+    let units = [
+        ("one file of level 0 to level 4", "a@0 [1,5] 10", 4),
+        ("with deletes", "a@0 [1,5] 10-2", 4),
+        ("with an unknown number of deletes", "a@0 [1,5] 10-?", 4),
+        ("to the top", "a@0 [1,5] 10", 5),
+        ("with deletes to the top", "a@0 [1,5] 10-2", 5),
+        ("overlap with level 4", "a@0 [1,5] 10, b@4 [3,8] 10", 4),
+        ("everything", "a@0 [1,5] 10, b@4 [3,8] 10, c@5 [20,30] 200", 5),
+        ("no level 0", "b@3 [3,8] 10, c@4 [1,9] 200", 4),
+        ("level 3 alone to the top", "b@3 [3,8] 10", 5),
+    ];
+    let mut lines = String::new();
+    for (what, files, output_level) in units {
+        lines.push_str(&format!("{what}: {files} to L{output_level}\n"));
+        for (table, rules) in [
+            ("deduplicate, lookup", &deduplicate),
+            ("deduplicate, lookup, vectors", &vectors),
+            ("sum, lookup", &sum),
+            ("full-compaction", &full),
+        ] {
+            let steps = plan_with(files, (output_level, 5), 90, &[], rules);
+            lines.push_str(&format!("  {table}: {steps}\n"));
+        }
+    }
+    insta::assert_snapshot!(lines);
 }
