@@ -166,19 +166,19 @@ impl TravelArgs {
         }
         self.timestamp
             .as_deref()
-            .map(|text| Ok(TimeTravel::TimestampMillis(instant_ms(text)?)))
+            .map(|text| Ok(TimeTravel::TimestampMillis(instant_ms("--timestamp", text)?)))
             .transpose()
     }
 }
 
-/// Milliseconds since the epoch.
-fn instant_ms(text: &str) -> Result<i64, CliError> {
+/// Milliseconds since the epoch. Errors: `Usage`, naming the argument.
+pub(crate) fn instant_ms(argument: &str, text: &str) -> Result<i64, CliError> {
     if let Ok(ms) = text.parse() {
         return Ok(ms);
     }
     let instant: jiff::Timestamp = text.parse().map_err(|_| {
         CliError::usage(format!(
-            "--timestamp {text}: expected milliseconds since the epoch, or an instant such as 2026-03-02T08:00:00Z"
+            "{argument} {text}: expected milliseconds since the epoch, or an instant such as 2026-03-02T08:00:00Z"
         ))
     })?;
     Ok(instant.as_millisecond())

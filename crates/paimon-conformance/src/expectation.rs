@@ -7,7 +7,7 @@ use paimon::format::types::DataType;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::rows::{Columns, canonical_values, multiset_difference, values_of};
+use crate::rows::{ChangesByKey, Columns, canonical_values, multiset_difference, values_of};
 
 /// Files that may stand beside a scenario: the first one there wins.
 const FILES: [&str; 4] = [
@@ -119,20 +119,21 @@ impl Comparison<'_> {
         Ok(multiset_difference("rows", &expected, &actual))
     }
 
+    /// How changes differ: those of each key in their order.
     fn changelog(&self, expected: &Value, actual: &Value) -> Result<Option<String>, String> {
         let expected = self.columns.changes_by_key(values_of(expected)?)?;
         let actual = self.columns.changes_by_key(values_of(actual)?)?;
-        let keys = expected.keys().chain(actual.keys());
-        let different = keys.into_iter().find(|key| expected.get(*key) != actual.get(*key));
-        Ok(different.map(|key| {
-            let show =
-                |changes: Option<&Vec<String>>| changes.map_or("nothing".to_owned(), |changes| changes.join(" "));
-            format!(
-                "changelog of key {key}: {}, expected {}",
-                show(actual.get(key)),
-                show(expected.get(key))
-            )
-        }))
+        Ok(changes_difference(&expected, &actual))
+    }
+
+    /// How changes differ that were recorded in no order.
+    pub(crate) fn unordered_changelog(&self, expected: &Value, actual: &Value) -> Result<Option<String>, String> {
+        let sorted = |changes: &Value| -> Result<ChangesByKey, String> {
+            let mut changes = self.columns.changes_by_key(values_of(changes)?)?;
+            changes.values_mut().for_each(|changes| changes.sort_unstable());
+            Ok(changes)
+        };
+        Ok(changes_difference(&sorted(expected)?, &sorted(actual)?))
     }
 
     fn buckets(&self, expected: &Value, actual: &Value) -> Result<Vec<String>, String> {
@@ -231,4 +232,18 @@ impl Comparison<'_> {
         });
         records.collect()
     }
+}
+
+/// The first key whose changes differ.
+fn changes_difference(expected: &ChangesByKey, actual: &ChangesByKey) -> Option<String> {
+    let keys = expected.keys().chain(actual.keys());
+    let different = keys.into_iter().find(|key| expected.get(*key) != actual.get(*key));
+    different.map(|key| {
+        let show = |changes: Option<&Vec<String>>| changes.map_or("nothing".to_owned(), |changes| changes.join(" "));
+        format!(
+            "changelog of key {key}: {}, expected {}",
+            show(actual.get(key)),
+            show(expected.get(key))
+        )
+    })
 }

@@ -31,6 +31,9 @@ struct RecordedTable {
     deviation: Option<String>,
     #[serde(default)]
     snapshots: BTreeMap<i64, Vec<Value>>,
+    /// What a stream read of each snapshot.
+    #[serde(default)]
+    changelog: BTreeMap<i64, Vec<Value>>,
     /// By snapshot, where its schema was another.
     #[serde(default)]
     snapshot_columns: BTreeMap<i64, Value>,
@@ -95,6 +98,15 @@ async fn compare(location: &Path, recorded: &RecordedTable, context: &Context) -
                 rows,
                 observer.rows(Some(TimeTravel::SnapshotId(id))).await?,
             );
+        }
+    }
+    for (&id, changes) in &recorded.changelog {
+        if !recorded.snapshot_columns.contains_key(&id) {
+            let found = observer.changes(id).await?;
+            match comparison.unordered_changelog(&Value::Array(changes.clone()), &Value::Array(found)) {
+                Ok(None) => {}
+                Ok(Some(difference)) | Err(difference) => differences.push(format!("snapshot {id}: {difference}")),
+            }
         }
     }
     Ok(differences)

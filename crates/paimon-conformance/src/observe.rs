@@ -8,8 +8,7 @@ use paimon::format::row::BinaryRow;
 use paimon::format::types::{DataField, DataType, Datum, RowKind};
 use paimon::manifest::manifest::ManifestEntry;
 use paimon::manifest::scan::{FileStoreScan, ScanKind};
-use paimon::manifest::snapshot::CommitKind;
-use paimon::{Error, Snapshot, Table, TimeTravel};
+use paimon::{Error, Snapshot, StreamStart, Table, TimeTravel};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -57,7 +56,7 @@ impl<'a> Observer<'a> {
         };
         let rows = self.rows(Some(TimeTravel::SnapshotId(snapshot.id))).await?;
         members.insert("rows".to_owned(), Value::Array(rows));
-        members.insert("changelog".to_owned(), Value::Array(self.changes(snapshot).await?));
+        members.insert("changelog".to_owned(), Value::Array(self.changes(snapshot.id).await?));
         members.insert("buckets".to_owned(), Value::Array(self.buckets(snapshot).await?));
         Ok(members)
     }
@@ -82,21 +81,23 @@ impl<'a> Observer<'a> {
         Ok(rows)
     }
 
-    /// What a stream reads of a snapshot: its changelog; without a changelog producer the rows of new level-0 files of APPEND snapshots.
-    async fn changes(&self, snapshot: &Snapshot) -> Result<Vec<Value>, Error> {
-        let producer = self.table.options().get("changelog-producer").unwrap_or("none");
-        let kind = match (producer, snapshot.commit_kind) {
-            ("none", CommitKind::Append) => ScanKind::Delta,
-            ("none", _) => return Ok(Vec::new()),
-            _ => ScanKind::Changelog,
-        };
+    /// What a stream reads of a snapshot: changes, each with its kind in front.
+    pub(crate) async fn changes(&self, snapshot: i64) -> Result<Vec<Value>, Error> {
+        let changelog = self
+            .table
+            .changelog_builder()
+            .start(StreamStart::FromSnapshot(snapshot));
+        let fields = changelog.fields().to_vec();
+        let mut stream = changelog.stream().await?;
         let mut changes = Vec::new();
-        for entry in self.scan()?.entries(snapshot, kind).await? {
-            for record in self.records(&entry.partition, entry.bucket, &entry.file).await? {
-                if let Value::Array(mut members) = record {
-                    members.remove(0);
-                    changes.push(Value::Array(members));
-                }
+        while let Some(batch) = stream.next_available().await? {
+            if batch.snapshot_id != snapshot {
+                break;
+            }
+            for (row, kind) in batch.row_kinds().enumerate() {
+                let mut values = vec![Value::from(kind.short_string())];
+                values.extend(json_row(batch.columns.columns(), &fields, row)?);
+                changes.push(Value::Array(values));
             }
         }
         Ok(changes)

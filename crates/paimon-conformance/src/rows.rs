@@ -5,6 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use paimon::format::types::{DataField, DataType, Datum, TypeKind};
 use serde_json::Value;
 
+/// Changes of each key, as text.
+pub(crate) type ChangesByKey = BTreeMap<String, Vec<String>>;
+
 /// The columns that rows are compared by.
 #[derive(Clone)]
 pub(crate) struct Columns {
@@ -85,8 +88,8 @@ impl Columns {
     }
 
     /// Changes in order, by key: only the order of one key's changes counts.
-    pub(crate) fn changes_by_key(&self, rows: &[Value]) -> Result<BTreeMap<String, Vec<String>>, String> {
-        let mut changes: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    pub(crate) fn changes_by_key(&self, rows: &[Value]) -> Result<ChangesByKey, String> {
+        let mut changes = ChangesByKey::new();
         for row in rows {
             let [kind, values @ ..] = values_of(row)? else {
                 return Err("a change without kind".to_owned());

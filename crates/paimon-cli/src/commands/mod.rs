@@ -1,5 +1,6 @@
 //! One command a file.
 
+mod changelog;
 mod compact;
 mod create;
 mod demo;
@@ -27,6 +28,7 @@ pub(crate) enum Command {
     Write(write::Write),
     Ingest(ingest::Ingest),
     Read(read::Read),
+    Changelog(changelog::Changelog),
     Compact(compact::Compact),
     Levels(levels::Levels),
     Explain(explain::Explain),
@@ -44,6 +46,7 @@ impl Command {
             Self::Write(command) => command.run(session).await,
             Self::Ingest(command) => command.run(session).await,
             Self::Read(command) => command.run(session).await,
+            Self::Changelog(command) => command.run(session).await,
             Self::Compact(command) => command.run(session).await,
             Self::Levels(command) => command.run(session).await,
             Self::Explain(command) => command.run(session).await,

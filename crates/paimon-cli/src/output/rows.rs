@@ -58,6 +58,14 @@ impl<'a> Rows<'a> {
         }
     }
 
+    /// Prints what is gathered, and hands everything to the operating system: somebody waits for it.
+    pub(crate) fn flush(&mut self, console: &mut Console) -> Result<(), CliError> {
+        if !self.page.is_empty() {
+            self.page(console)?;
+        }
+        console.flush()
+    }
+
     /// Prints what is left, and the header when there was no row.
     pub(crate) fn finish(mut self, console: &mut Console) -> Result<(), CliError> {
         match self.format {

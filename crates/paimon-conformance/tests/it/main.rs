@@ -43,7 +43,11 @@ fn answers_of_the_reference_pass() {
         ("tables", "golden/dv_lookup", 1),
         ("tables", "golden/first_row", 1),
         ("tables", "golden/seed_example2_sum_lookup", 1),
+        ("tables", "golden/changelog_input", 1),
+        ("tables", "golden/changelog_lookup", 1),
+        ("tables", "golden/changelog_full_compaction", 1),
         ("tables", "spark/dedup_fixed_bucket", 2),
+        ("tables", "spark/lookup_changelog", 4),
     ] {
         let output = run(command, &testdata(material));
         assert_eq!(

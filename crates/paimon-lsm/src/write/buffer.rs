@@ -11,6 +11,7 @@ use paimon_format::kv::{KeyCodec, KvBatch, KvSchemaRef, KvStream, RowLevels};
 use paimon_format::types::RowKind;
 use paimon_merge::plan::VersionOrder;
 
+use super::runs::{MergeMemory, merge_spills};
 use super::sort::SortedRows;
 use crate::LsmError;
 use crate::spill::{SpillFile, SpillWriter};
@@ -19,7 +20,7 @@ use crate::spill::{SpillFile, SpillWriter};
 const BATCH_ROWS: usize = 8192;
 /// Budget is taken in steps of this, bytes.
 const RESERVE_STEP: u64 = 1 << 20;
-/// With more temporary files than this a full buffer is flushed: all of them are merged at once.
+/// With more temporary files than this a full buffer is flushed.
 const MAX_SPILLS: usize = 128;
 /// The level of a record that is in no file yet.
 pub(super) const BUFFER_LEVEL: i32 = -1;
@@ -111,11 +112,16 @@ impl WriteBuffer {
         let fits = self.max_spill_bytes.is_some_and(|max| spilled < max)
             && self.spills.len() < MAX_SPILLS
             && self.env.disk.free() >= self.memory_bytes();
-        if !fits {
-            return Ok(false);
+        if fits {
+            self.spill_memory().await?;
         }
+        Ok(fits)
+    }
+
+    /// Moves what is in memory to a sorted temporary file.
+    async fn spill_memory(&mut self) -> Result<(), LsmError> {
         let Some(sorted) = self.take_sorted().await? else {
-            return Ok(true);
+            return Ok(());
         };
         let mut writer = SpillWriter::create(&self.env, &self.schema).await?;
         let mut sorted = Some(sorted);
@@ -128,22 +134,38 @@ impl WriteBuffer {
         tracing::debug!(rows = spill.rows(), bytes = spill.bytes(), "write buffer spilled");
         self.spills.push(Arc::new(spill));
         self.reserved.clear();
-        Ok(true)
+        Ok(())
     }
 
     /// Hands out all records as sorted runs, in which a key may occur often, oldest version first, and begins anew. The
     /// budget is given back when the runs are dropped.
     ///
+    /// There are no more runs than the budget has room to merge at once, and two: where it is short, what is in memory goes to disk, too,
+    /// and temporary files are merged into larger ones first.
+    ///
     /// Errors as [`spill`](Self::spill).
     pub(super) async fn drain(&mut self) -> Result<Vec<KvStream>, LsmError> {
-        let mut runs: Vec<KvStream> = std::mem::take(&mut self.spills)
+        let memory = match MergeMemory::for_all(&self.budget, self.spills.len() + 1) {
+            Some(memory) => memory,
+            None => {
+                if !self.spills.is_empty() && self.env.disk.free() >= self.memory_bytes() {
+                    self.spill_memory().await?;
+                }
+                MergeMemory::of_free(&self.budget, self.spills.len() + 1)
+            }
+        };
+        let sorted = self.take_sorted().await?;
+        let most = memory.fan_in - usize::from(sorted.is_some());
+        let spills = std::mem::take(&mut self.spills);
+        let spills = merge_spills(&self.env, &self.schema, &self.codec, spills, most, memory.fan_in).await?;
+        let mut runs: Vec<KvStream> = spills
             .into_iter()
             .map(|spill| spill.open(&self.env, &self.schema, &self.codec))
             .collect();
-        if let Some(sorted) = self.take_sorted().await? {
+        if let Some(sorted) = sorted {
             runs.push(sorted.into_stream(self.env.clone(), std::mem::take(&mut self.reserved)));
         }
-        Ok(runs)
+        Ok(memory.held_by(runs))
     }
 
     /// Sequence number, kind, values.

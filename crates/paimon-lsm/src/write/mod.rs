@@ -4,6 +4,7 @@ mod buffer;
 mod builder;
 mod flush;
 mod pending;
+mod runs;
 mod settings;
 mod sort;
 mod state;

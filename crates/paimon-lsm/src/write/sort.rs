@@ -7,7 +7,7 @@ use arrow_select::interleave::interleave_record_batch;
 use futures::{StreamExt, stream};
 use paimon_format::FormatError;
 use paimon_format::env::{Env, Reservation};
-use paimon_format::kv::{KeyCodec, Keys, KvBatch, KvStream, RowLevels};
+use paimon_format::kv::{BatchLimit, KeyCodec, Keys, KvBatch, KvStream, RowLevels};
 use paimon_merge::MergeError;
 use paimon_merge::plan::{RowRef, VersionOrder, Versioned};
 
@@ -15,7 +15,12 @@ use super::buffer::BUFFER_LEVEL;
 
 /// Gathered batches are this large: many sorted runs may be merged at once, each with one or two of them in memory.
 const BATCH_ROWS: usize = 8192;
-const BATCH_BYTES: usize = 1 << 20;
+pub(super) const BATCH_BYTES: usize = 512 << 10;
+/// As a limit.
+pub(super) const BATCH_LIMIT: BatchLimit = BatchLimit {
+    rows: BATCH_ROWS,
+    bytes: BATCH_BYTES,
+};
 
 /// Positions of all rows by (key, user-defined sequence, arrival). Batches come in order of arrival, their keys in any order.
 ///

@@ -18,7 +18,7 @@ use crate::plan::RowRef;
 ///
 /// Source: `org.apache.paimon.utils.ValueEqualiserSupplier`. Maps are equal if they have the same entries in the same order.
 #[derive(Debug)]
-pub(super) struct ValueEqualiser {
+pub struct ValueEqualiser {
     /// Positions among a batch's columns.
     columns: Vec<usize>,
 }
@@ -39,10 +39,17 @@ impl ValueEqualiser {
         }
     }
 
+    /// Compares these columns, by their position in a batch.
+    pub fn of_columns(columns: impl IntoIterator<Item = usize>) -> Self {
+        Self {
+            columns: columns.into_iter().collect(),
+        }
+    }
+
     /// Which pairs are equal. Rows are in `batches`, all of one schema; that they exist was checked.
     ///
-    /// Cost: a column is looked at only for pairs that were equal in those before.
-    pub(super) fn equal(&self, batches: &[&RecordBatch], pairs: &[(RowRef, RowRef)]) -> Result<Vec<bool>, MergeError> {
+    /// Cost: a column is looked at only for pairs that were equal in those before. Errors: `Internal` when Arrow refuses a column.
+    pub fn equal(&self, batches: &[&RecordBatch], pairs: &[(RowRef, RowRef)]) -> Result<Vec<bool>, MergeError> {
         let mut candidates: Vec<usize> = (0..pairs.len()).collect();
         for &column in &self.columns {
             if candidates.is_empty() {

@@ -25,6 +25,7 @@ mod selection;
 mod settings;
 mod stage;
 
+pub use equal::ValueEqualiser;
 pub use first_row::FirstRowMergeFunctionWrapper;
 pub use full::FullChangelogMergeFunctionWrapper;
 pub use hits::{Hit, Hits, LookupNeed};

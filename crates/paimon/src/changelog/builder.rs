@@ -132,6 +132,11 @@ impl ChangelogBuilder {
         self
     }
 
+    /// Whether [`TableStream::commit`] will have a consumer to note progress for: one given here, or by the option `consumer-id`.
+    pub fn notes_progress(&self) -> bool {
+        self.consumer.is_some() || self.read.table.options().get("consumer-id").is_some()
+    }
+
     /// The columns of the batches that come out.
     pub fn fields(&self) -> &[DataField] {
         self.read.fields()

@@ -155,7 +155,7 @@ impl Follower {
         }
         if latest + 1 < id {
             return Err(Error::invalid(format!(
-                "this read wants snapshot {id} next, but {}: the table was rolled back or made anew, start again",
+                "this read wants snapshot {id} next, but {}: was the table rolled back or made anew? Start again",
                 match latest {
                     0 => "there is none".to_owned(),
                     latest => format!("the latest is {latest}"),

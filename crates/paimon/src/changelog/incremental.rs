@@ -6,7 +6,7 @@ use paimon_manifest::snapshot::{CommitKind, Snapshot};
 
 use super::read::ChangesReader;
 use super::stream::ChangelogStream;
-use super::{ChangelogBatch, StreamPosition};
+use super::{ChangelogBatch, StreamPosition, diff};
 use crate::error::{Error, Result};
 
 /// Two states of a table: changes after the first (exclusive) up to the second (inclusive).
@@ -38,7 +38,8 @@ pub enum IncrementalMode {
     Delta,
     /// The changelog of all snapshots but OVERWRITE ones.
     Changelog,
-    /// Both states, compared row by row: a new or other row comes as it is now, a row that is gone as `-D`.
+    /// Both states, compared row by row: a new row as `+I`, one that is another now as `+U`, one that is gone as `-D`. The positions
+    /// of these batches are all that behind the second state. Rows that tables of lookup changelogs or deletion vectors hide in level 0 are in neither state.
     Diff,
 }
 
@@ -46,7 +47,8 @@ pub enum IncrementalMode {
 struct Found {
     after: i64,
     to: Snapshot,
-    tags: bool,
+    /// Two tags: the first one's snapshot, which may have expired otherwise.
+    tagged: Option<Snapshot>,
 }
 
 /// Reads the changes. See [`ChangelogBuilder::read_between`](super::ChangelogBuilder::read_between).
@@ -63,11 +65,13 @@ async fn open(reader: ChangesReader, between: Between, mode: IncrementalMode) ->
     let kind = match mode {
         IncrementalMode::Delta => ScanKind::Delta,
         IncrementalMode::Changelog => ScanKind::Changelog,
-        IncrementalMode::Auto if !found.tags => reader.follow_up.scan_kind(),
+        IncrementalMode::Auto if found.tagged.is_none() => reader.follow_up.scan_kind(),
         IncrementalMode::Auto | IncrementalMode::Diff => {
-            return Err(Error::unsupported(
-                "option 'incremental-between-scan-mode' = 'diff': comparing two states",
-            ));
+            let before = match found.tagged {
+                Some(tagged) => Some(tagged),
+                None => reader.state_before(&found).await?,
+            };
+            return diff::read(reader, before, found.to).await;
         }
     };
     reader.check_range(&found).await?;
@@ -101,6 +105,14 @@ impl ChangesReader {
             .boxed())
     }
 
+    /// The first of the two states; `None` when it is that before the first snapshot.
+    async fn state_before(&self, found: &Found) -> Result<Option<Snapshot>> {
+        match self.table().snapshot_store().find(found.after).await? {
+            None if found.after > 0 => Err(self.out_of_range(found.after, found.to.id).await?),
+            state => Ok(state),
+        }
+    }
+
     /// `None`: nothing can have changed.
     async fn find(&self, between: &Between) -> Result<Option<Found>> {
         let store = self.table().snapshot_store();
@@ -117,7 +129,7 @@ impl ChangesReader {
                     return Ok((first.id < last.id).then_some(Found {
                         after: first.id,
                         to: last,
-                        tags: true,
+                        tagged: Some(first),
                     }));
                 }
                 let (Ok(first), Ok(last)) = (after.parse::<i64>(), to.parse::<i64>()) else {
@@ -133,7 +145,7 @@ impl ChangesReader {
                     Some(to) => Ok(Some(Found {
                         after: first,
                         to,
-                        tags: false,
+                        tagged: None,
                     })),
                     None => Err(self.out_of_range(first, last).await?),
                 }
@@ -151,7 +163,7 @@ impl ChangesReader {
                 Ok(Some(Found {
                     after: first.map_or(earliest.id - 1, |first| first.id),
                     to: last,
-                    tags: false,
+                    tagged: None,
                 }))
             }
         }

@@ -6,6 +6,7 @@
 //! | `stream` | [`TableStream`]: follows the table, snapshot by snapshot |
 //! | `follow` | what the stream does at a position: which snapshot, which error |
 //! | `incremental` | changes between two states |
+//! | `diff` | two states of a bucket, compared |
 //! | `plan` | the files of a snapshot that tell what changed |
 //! | `read` | those files as batches of rows with kinds |
 //! | `batch` | [`ChangelogBatch`], and where to go on after it |
@@ -16,6 +17,7 @@
 
 mod batch;
 mod builder;
+mod diff;
 mod follow;
 mod incremental;
 mod plan;

@@ -23,7 +23,7 @@ pub(super) struct ChangesReader {
     /// What a stream sees of the snapshot it starts with.
     pub(super) first_levels: LevelRange,
     splits: Arc<SplitReader>,
-    parallelism: usize,
+    pub(super) parallelism: usize,
 }
 
 /// Rows of one split.
@@ -36,7 +36,7 @@ pub(super) struct SplitRows {
 }
 
 impl SplitRows {
-    fn new(split: usize, (columns, kinds): (RecordBatch, Int8Array)) -> Self {
+    pub(super) fn new(split: usize, (columns, kinds): (RecordBatch, Int8Array)) -> Self {
         Self { split, columns, kinds }
     }
 

@@ -19,6 +19,7 @@ use paimon_manifest::scan::DataSplit;
 use crate::bucket::BucketStores;
 use crate::error::{Error, Result};
 use crate::read::{ReadBuilder, read_ahead};
+use crate::table::Table;
 
 /// Batches in the order of splits and, within a split, of keys.
 pub type RowStream = BoxStream<'static, Result<RecordBatch>>;
@@ -98,6 +99,13 @@ impl SplitReader {
             schema,
             read: read.clone(),
         })
+    }
+
+    /// Reads all columns and rows of a table's splits.
+    pub(crate) fn of_all_columns(table: &Table) -> Result<Self> {
+        let read = ReadBuilder::new(table.clone());
+        let schema = Arc::new(arrow_schema(read.fields())?);
+        Self::new(&read, BucketStores::new(table)?, schema)
     }
 
     /// The rows of a split that the caller wants.

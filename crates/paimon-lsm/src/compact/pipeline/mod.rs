@@ -20,25 +20,23 @@ mod reader;
 mod sections;
 mod shares;
 mod stage;
+mod streams;
 mod work;
 
 use std::sync::Arc;
 
 use futures::stream::{self, BoxStream, StreamExt};
 use paimon_format::env::Env;
-use paimon_format::kv::{KvBatch, KvFiles, KvSchema, KvStream};
+use paimon_format::kv::{KvBatch, KvFiles, KvSchema};
 use paimon_merge::engine::MergeEngine;
-use paimon_merge::kernel::{AssembleOptions, Assembler};
-use paimon_merge::plan::PlanOptions;
 
 use crate::LsmError;
-use block::MergedRuns;
-use reader::RunReader;
 use sections::MergeStream;
-use work::{Merging, Output, Work};
+use work::Output;
 
 pub use job::{JobLookup, MergeJob, PipelineSettings, StageKind};
 pub use outputs::{MergeSinks, Merged};
+pub(crate) use streams::{STREAMS_OUTPUT_BYTES, merge_streams, spill_streams};
 
 /// Merges files of one bucket. Cheap to clone; it holds no state between calls.
 ///
@@ -137,51 +135,6 @@ async fn drive(
         next = merged?;
     }
     Ok(true)
-}
-
-/// Merges sorted runs in which a key may occur often, as a write buffer and its spills have them, and writes what is left of each
-/// key; a changelog sink gets every record, unmerged. On an error none of the files is left.
-pub(crate) async fn merge_streams(
-    env: &Env,
-    files: &dyn KvFiles,
-    schema: &Arc<KvSchema>,
-    engine: &dyn MergeEngine,
-    runs: Vec<KvStream>,
-    mut sinks: MergeSinks,
-) -> Result<Merged, LsmError> {
-    match write_streams(env, schema, engine, runs, &mut sinks).await {
-        Ok(()) => sinks.finish(files).await,
-        Err(error) => {
-            sinks.abort().await;
-            Err(error)
-        }
-    }
-}
-
-async fn write_streams(
-    env: &Env,
-    schema: &Arc<KvSchema>,
-    engine: &dyn MergeEngine,
-    runs: Vec<KvStream>,
-    sinks: &mut MergeSinks,
-) -> Result<(), LsmError> {
-    let assembler = || Assembler::new(Arc::clone(schema), AssembleOptions::default());
-    let changelog = sinks.changelog.as_ref().map(|_| assembler()).transpose()?;
-    let stage = stage::plain(engine, schema)?;
-    let options = PlanOptions {
-        cut_keys: !stage.whole_keys(),
-        ..PlanOptions::default()
-    };
-    let work = Work::new(schema, Merging::StageBesideInput(stage), Some(assembler()?), changelog)?;
-    let readers = runs
-        .into_iter()
-        .map(|run| RunReader::of_stream("a run of the write buffer", run))
-        .collect();
-    let mut merged = MergedRuns::new(env, readers, schema, options, work)?;
-    while let Some(output) = merged.next_output().await? {
-        sinks.write(&output).await?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

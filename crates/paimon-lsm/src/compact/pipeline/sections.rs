@@ -10,15 +10,15 @@ use paimon_format::predicate::Predicate;
 use paimon_merge::kernel::{AssembleOptions, Assembler};
 use paimon_merge::plan::PlanOptions;
 
-use super::block::{Lookups, MergedRuns, OpenSection, on_cpu};
+use super::block::{Lookups, OpenSection, on_cpu};
 use super::reader::{RunReader, RunSource};
 use super::shares::Shares;
 use super::stage::{self, Passing};
+use super::streams::spill_merged;
 use super::work::{Merging, Output, Work};
 use super::{MergeJob, MergePipeline, StageKind};
 use crate::LsmError;
 use crate::levels::Section;
-use crate::spill::SpillWriter;
 
 /// A job in progress.
 pub(super) struct MergeStream {
@@ -156,22 +156,9 @@ impl MergeStream {
         let merged = fan_in.min(runs.len() - fan_in + 1);
         runs.sort_by_key(RunSource::size);
         let rest = runs.split_off(merged);
-        let options = AssembleOptions {
-            rows: self.pipeline.settings.read_rows,
-            bytes: shares.assemble_bytes / 2,
-            drop_retracts: false,
-            level: None,
-        };
-        let assembler = Assembler::new(Arc::clone(schema), options)?;
-        let work = Work::new(schema, Merging::Nothing, Some(assembler), None)?;
-        let mut merged = MergedRuns::new(env, self.readers(runs)?, schema, self.plan_options()?, work)?;
-        let mut spill = SpillWriter::create(env, schema).await?;
-        while let Some(output) = merged.next_output().await? {
-            if let Output::Data(batch) = output {
-                spill.write(&batch).await?;
-            }
-        }
-        let mut all = vec![RunSource::Spilled(Arc::new(spill.finish().await?))];
+        let (limit, bytes) = (shares.batch, shares.assemble_bytes / 2);
+        let spill = spill_merged(env, schema, self.readers(runs)?, self.plan_options()?, limit, bytes).await?;
+        let mut all = vec![RunSource::Spilled(Arc::new(spill))];
         all.extend(rest);
         Ok(all)
     }

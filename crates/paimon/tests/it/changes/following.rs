@@ -236,7 +236,7 @@ async fn a_table_that_went_back_is_noticed() {
     }
     assert_eq!(
         stream.next_available().await.unwrap_err().to_string(),
-        "this read wants snapshot 5 next, but the latest is 2: the table was rolled back or made anew, start again"
+        "this read wants snapshot 5 next, but the latest is 2: was the table rolled back or made anew? Start again"
     );
 }
 

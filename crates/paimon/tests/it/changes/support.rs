@@ -23,8 +23,7 @@ pub(crate) fn text(batch: &ChangelogBatch) -> Vec<String> {
                 true => "null".to_owned(),
                 false => match Datum::from_array(column, row).unwrap() {
                     Datum::Int32(value) => value.to_string(),
-                    Datum::String(value) => value,
-                    other => panic!("{other:?}"),
+                    other => other.to_text(&"STRING".parse().unwrap()),
                 },
             });
             let values: Vec<String> = values.collect();
