@@ -50,11 +50,7 @@ impl AggregatorFactory for ExtremeFactory {
         if !kind.is_flat() || *kind == TypeKind::Boolean {
             return Err(column.wrong_type("numbers, text, binary, dates and times"));
         }
-        Ok(Aggregation::Compute(Box::new(Extreme {
-            wins: self.wins,
-            site: column.site()?,
-            kept: None,
-        })))
+        Ok(Aggregation::Compute(self.aggregator(column.site()?)))
     }
 }
 

@@ -60,7 +60,8 @@ fn merge(engine: &dyn MergeEngine, schema: &Arc<KvSchema>, versions: i64) -> Vec
             Step::Block(block) => {
                 merged.clear();
                 kernel.merge(&block.groups(), &mut merged).unwrap();
-                assembler.add_merged(&block, &merged).unwrap();
+                let extras = assembler.extras(merged.made.as_ref(), None).unwrap();
+                assembler.add_merged(&block, &merged, &extras).unwrap();
             }
             Step::Done => break,
         }

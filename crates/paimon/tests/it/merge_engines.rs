@@ -497,7 +497,6 @@ proptest! {
     ("fields.g.sequence-group", "a,b"),
     ("partial-update.remove-record-on-sequence-group", "g"),
 ])]
-#[ignore = "compactions do not take older runs along yet"]
 #[tokio::test]
 async fn a_removed_row_does_not_come_back(#[case] options: &'static [(&'static str, &'static str)]) {
     let kind = Kind {
