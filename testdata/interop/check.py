@@ -44,6 +44,8 @@ class Expectation:
         self.sets = [at for at, aggregate in enumerate(aggregates) if aggregate in SETS]
         # File → snapshot id → rows (None: a read fails).
         self.answers = {file.name: rows_by_snapshot(file) for file in files if file.exists()}
+        first = json.loads(next(file for file in files if file.exists()).read_text())
+        self.size_sensitive = first.get("sizeSensitive", False)
 
     @property
     def rows(self):
@@ -153,6 +155,9 @@ def check_reads(tally, engine, command, expectations, kept):
         here = [answer for answer in answers if scenario_of(answer) == scenario]
         if not here:
             tally.fail(f"{scenario} by {engine}", "no answer")
+        if expectation.size_sensitive:
+            # Which snapshots there are hangs on a few bytes of file size; what the last one holds does not.
+            here = [{**answer, "snapshot": expectation.last()} for answer in here[-1:]]
         for answer in here:
             id = answer.get("snapshot")
             what = f"{scenario} snapshot {id} by {engine}"

@@ -8,6 +8,7 @@ mod changes;
 mod commits;
 mod compaction;
 mod concurrency;
+mod deletion_vector_laws;
 mod deletion_vectors;
 mod engine_options;
 mod faults;
