@@ -4,9 +4,9 @@
     check.py java|pypaimon KEPT
 
 KEPT has a warehouse (table `default.t`) per scenario, as `paimon-conformance golden --keep` leaves them; the expectations are
-those beside the scenarios in testdata/golden. Java also compacts a copy of each table, which must not change its rows, and ours
-compacts tables that Java wrote, which Java then reads and compacts again. Rows are compared as the conformance runner does: as
-multisets, without kinds, arrays that are sets in any order. What the other engine still has to merge it merges by the rules of its
+those beside the scenarios in testdata/golden. Java also reads our changelogs as a stream, compacts a copy of each table, which must
+not change its rows, and ours compacts tables that Java wrote, which Java then reads and compacts again. Rows are compared as the
+conformance runner does: as multisets, without kinds, arrays that are sets in any order. What the other engine still has to merge it merges by the rules of its
 version: an answer that only another expectation of the scenario has (of an older version, or what ours deviates from on purpose)
 is a skip that says so. Prints what differs, then `N passed, N failed, N skipped`.
 """
@@ -169,6 +169,33 @@ def check_reads(tally, engine, command, expectations, kept):
                 tally.fail(what, "nobody expected this snapshot")
 
 
+def check_java_streams(tally, scenarios, kept):
+    """Java reads our changelogs as a stream: the changes of each key in their order, whichever snapshots they came with."""
+    for scenario in scenarios:
+        definition = json.loads((GOLDEN / scenario / "scenario.json").read_text())
+        key = [at for at, column in enumerate(definition["columns"]) if column["name"] in definition["primaryKeys"]]
+        file = next(file for file in (GOLDEN / scenario / name for name in EXPECTATIONS) if file.exists())
+        snapshots = [snapshot for step in json.loads(file.read_text())["steps"] for snapshot in step.get("snapshots", [])]
+        wanted = by_key(snapshots, key, tally.digits)
+        answers = ask(["bash", str(ORACLE), "changelog", str(kept / scenario), "default.t"])
+        found = by_key(sorted(answers, key=lambda answer: answer["snapshot"]), key, tally.digits)
+        different = [one for one in sorted(wanted.keys() | found.keys()) if wanted.get(one) != found.get(one)]
+        if different:
+            one = different[0]
+            tally.fail(f"{scenario} streamed by java", f"key {one}: {found.get(one)}, expected {wanted.get(one)}")
+        else:
+            tally.passed += 1
+
+
+def by_key(snapshots, key, digits):
+    """Changes of each key, in their order."""
+    found = {}
+    for kind, *values in [change for snapshot in snapshots for change in snapshot["changelog"]]:
+        values = [value(part, digits) for part in values]
+        found.setdefault(text([values[at] for at in key]), []).append([kind, *values])
+    return found
+
+
 def check_java_compacts(tally, expectations, warehouses):
     """Java compacts, which must not change the rows for Java; then ours reads them."""
     readable = {name: found for name, found in expectations.items() if found.rows[found.last()] is not None}
@@ -250,6 +277,7 @@ def main(engine, kept):
         print(f"skipped: no tables with an expectation in {kept}")
     elif engine == "java":
         check_reads(tally, engine, ["bash", str(ORACLE), "rows"], expectations, kept)
+        check_java_streams(tally, [scenario for scenario in expectations if scenario.startswith("changelog_")], kept)
         with tempfile.TemporaryDirectory() as copies:
             for scenario in expectations:
                 shutil.copytree(kept / scenario, pathlib.Path(copies) / scenario)

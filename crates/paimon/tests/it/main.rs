@@ -14,6 +14,7 @@ mod engine_options;
 mod faults;
 mod java_tables;
 mod merge_engines;
+mod overwrite;
 mod partitions;
 mod reading;
 mod s3;
