@@ -23,7 +23,7 @@ use paimon_manifest::schema::SchemaStore;
 use paimon_merge::changelog::{LookupMergeFunction, LookupNeed};
 use paimon_merge::engine::MergeEngine;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::levels::BucketLevels;
 use crate::options::DeletionVectorSettings;
 use crate::table::Table;
@@ -89,6 +89,12 @@ impl BucketStores {
     /// Follows another version of the reference's picker.
     pub(crate) fn with_pick_rule(mut self, rule: PickRule) -> Self {
         self.settings.compact.strategy.universal.rule = rule;
+        self
+    }
+
+    /// For writers that replace what is there: what their compactions find is told in no changelog.
+    pub(crate) fn ignoring_previous_files(mut self) -> Self {
+        self.settings.compact.ignore_previous_files = true;
         self
     }
 
@@ -170,6 +176,8 @@ impl BucketStores {
     }
 
     /// The deletion vectors of a bucket with these files; `None`: a table without.
+    ///
+    /// Errors: `Invalid` when a bucket has vectors and the table's options say that it has none.
     pub(crate) async fn vectors(
         &self,
         partition: &BinaryRow,
@@ -178,14 +186,22 @@ impl BucketStores {
         files: &[Arc<DataFileMeta>],
     ) -> Result<Option<BucketDvMaintainer>> {
         if self.vectors.is_none() {
-            return Ok(None);
+            return match index_files {
+                [] => Ok(None),
+                _ => Err(forgotten_vectors(
+                    self.table.paths().bucket(partition, bucket)?.directory(),
+                )),
+            };
         }
         let index = self.deletion_vectors(partition, bucket)?;
         Ok(Some(BucketDvMaintainer::restore(index, index_files, files).await?))
     }
 
-    /// What compacts a bucket.
+    /// What compacts a bucket. Errors as [`vectors`](Self::vectors).
     pub(crate) fn compactor(&self, bucket: &BucketLevels) -> Result<MergeTreeCompactManager> {
+        if self.vectors.is_none() && !bucket.deletion_index_files().is_empty() {
+            return Err(forgotten_vectors(bucket.name()));
+        }
         let partition = bucket.partition.row();
         let kv_files = self.kv_files(partition, bucket.bucket)?;
         let lookup = self.lookup(&kv_files, partition, bucket.bucket)?;
@@ -263,6 +279,14 @@ impl BucketStores {
             .external(Arc::clone(table.context().storages()));
         Ok(Arc::new(files.build()))
     }
+}
+
+/// The error of a bucket with deletion vectors in a table whose options say that there are none: who compacts without them brings
+/// deleted rows back.
+fn forgotten_vectors(bucket: &str) -> Error {
+    Error::invalid(format!(
+        "{bucket}: option 'deletion-vectors.enabled' = 'false': the bucket has deletion vectors; compact it fully with 'true' first"
+    ))
 }
 
 /// The columns of the versions in a table's schema folder.

@@ -1,4 +1,4 @@
-//! Tables with deletion vectors that the Java engine wrote.
+//! Tables with deletion vectors: those that the Java engine wrote, and our own.
 
 use std::path::Path;
 
@@ -6,10 +6,10 @@ use futures::TryStreamExt;
 use paimon::format::options::Options;
 use paimon::format::predicate::Predicate;
 use paimon::manifest::snapshot::CommitKind;
-use paimon::{DataSplit, ReadBuilder, Selection, Table, TimeTravel, split_from_bytes, split_to_bytes};
+use paimon::{DataSplit, ReadBuilder, SchemaBuilder, Selection, Table, TimeTravel, split_from_bytes, split_to_bytes};
 use rstest::rstest;
 
-use crate::support::{Place, copy, rows_of};
+use crate::support::{Place, commit, copy, kv_schema, rows, rows_of, with};
 
 async fn open(place: &Place, scenario: &str, options: &[(&str, &str)]) -> Table {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/golden");
@@ -181,4 +181,111 @@ async fn a_missing_or_damaged_index_file_is_named() {
         error.contains(index.as_str()) && error.contains("no such file"),
         "{error}"
     );
+}
+
+/// Rows of each file, oldest level last, and how many of them are deleted: `L4:1 L5:3-2`.
+async fn shape(table: &Table) -> String {
+    let buckets = table.buckets(&TimeTravel::Latest, &Selection::all()).await.unwrap();
+    let files = buckets.iter().flat_map(|bucket| {
+        let runs = bucket.runs().iter().flat_map(|run| run.run.files());
+        runs.map(|file| {
+            let deleted = match bucket.deleted_rows(file).unwrap() {
+                0 => String::new(),
+                deleted => format!("-{deleted}"),
+            };
+            format!("L{}:{}{deleted}", file.level, file.row_count)
+        })
+    });
+    files.collect::<Vec<_>>().join(" ")
+}
+
+fn with_vectors() -> SchemaBuilder {
+    kv_schema().option("deletion-vectors.enabled", "true")
+}
+
+#[tokio::test]
+async fn a_compaction_marks_old_rows_and_a_full_one_takes_them_away() {
+    let place = Place::new();
+    let table = place.create(with_vectors()).await;
+    commit(&table, &[("+I", 1, "a"), ("+I", 2, "b"), ("+I", 3, "c")]).await;
+    assert_eq!(shape(&table).await, "L5:3");
+    commit(&table, &[("+U", 1, "A"), ("-D", 2, "b")]).await;
+    assert_eq!(shape(&table).await, "L4:1 L5:3-2");
+    assert_eq!(rows(&table).await, ["1 A", "3 c"]);
+    let values = Predicate::parse("v = 'b'", &table.schema().fields).unwrap();
+    assert_eq!(rows_of(table.read_builder().filter(values)).await, [""; 0]);
+    // Again what was deleted, through another writer.
+    commit(&table, &[("+I", 2, "new")]).await;
+    assert_eq!(rows(&table).await, ["1 A", "2 new", "3 c"]);
+    table.compact_builder().full(true).run().await.unwrap();
+    assert_eq!(shape(&table).await, "L5:3");
+    assert_eq!(rows(&table).await, ["1 A", "2 new", "3 c"]);
+}
+
+#[tokio::test]
+async fn vectors_of_the_other_kind_are_written_anew_with_the_next_change() {
+    let place = Place::new();
+    let small = place.create(with_vectors()).await;
+    commit(&small, &[("+I", 1, "a"), ("+I", 2, "b"), ("+I", 3, "c")]).await;
+    commit(&small, &[("-D", 1, "a")]).await;
+    let large = with(&small, "deletion-vectors.bitmap64", "true");
+    let size = async || {
+        let buckets = large.buckets(&TimeTravel::Latest, &Selection::all()).await.unwrap();
+        buckets[0].deletion_index_files()[0].file_size
+    };
+    // One vector with one row, and with two: in 32 bits, then in 64.
+    assert_eq!(size().await, 31);
+    commit(&large, &[("-D", 2, "b")]).await;
+    assert_eq!(size().await, 45);
+    assert_eq!(rows(&small).await, ["3 c"]);
+    commit(&small, &[("-D", 3, "c")]).await;
+    assert_eq!(rows(&large).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_table_cannot_have_vectors_and_what_does_not_go_with_them() {
+    let place = Place::new();
+    let error = async |key: &str, value: &str| {
+        let schema = with_vectors().option(key, value);
+        let error = Table::create(&place.location("t"), schema, &place.context)
+            .await
+            .unwrap_err();
+        format!("{}: {error}", error.kind())
+    };
+    assert_eq!(
+        error("changelog-producer", "full-compaction").await,
+        "invalid: option 'changelog-producer' = 'full-compaction': tables with deletion vectors (option \
+         'deletion-vectors.enabled') know none, input and lookup"
+    );
+    assert_eq!(
+        error("merge-engine", "first-row").await,
+        "invalid: option 'deletion-vectors.enabled': merge engine first-row deletes no old rows"
+    );
+    assert_eq!(
+        error("deletion-vectors.bitmap64", "wide").await,
+        "invalid: option 'deletion-vectors.bitmap64' = 'wide': expected true or false"
+    );
+}
+
+/// Where the schema allows it a table is used without vectors: those that are there still count for readers, and writers refuse.
+#[tokio::test]
+async fn vectors_that_are_there_are_not_forgotten() {
+    let place = Place::new();
+    let table = place
+        .create(with_vectors().option("deletion-vectors.modifiable", "true"))
+        .await;
+    commit(&table, &[("+I", 1, "a"), ("+I", 2, "b")]).await;
+    commit(&table, &[("-D", 1, "a")]).await;
+    let off = with(&table, "deletion-vectors.enabled", "false");
+    assert_eq!(rows(&off).await, ["2 b"]);
+    commit(&with(&off, "write-only", "true"), &[("+I", 3, "c")]).await;
+    let error = off.compact_builder().full(true).run().await.unwrap_err();
+    assert_eq!(
+        format!("{}: {error}", error.kind()),
+        "invalid: bucket-0: option 'deletion-vectors.enabled' = 'false': the bucket has deletion vectors; compact it fully with 'true' first"
+    );
+    table.compact_builder().full(true).run().await.unwrap();
+    commit(&off, &[("-D", 2, "b")]).await;
+    off.compact_builder().full(true).run().await.unwrap();
+    assert_eq!(rows(&off).await, ["3 c"]);
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use arrow_array::{Array, ArrayRef, Int8Array, Int32Array, RecordBatch, StringArray};
 use futures::TryStreamExt;
 use paimon::format::env::Env;
+use paimon::format::options::Options;
 use paimon::format::types::{Datum, RowKind};
 use paimon::{Context, ReadBuilder, SchemaBuilder, Table, TableSchema};
 use tempfile::TempDir;
@@ -61,6 +62,12 @@ pub(crate) fn kv_schema() -> SchemaBuilder {
         .column("v", "STRING".parse().unwrap())
         .primary_key(["k"])
         .option("bucket", "1")
+}
+
+/// The same table used with another option.
+pub(crate) fn with(table: &Table, key: &str, value: &str) -> Table {
+    let options: Options = [(key, value)].into_iter().collect();
+    table.with_options(&options).unwrap()
 }
 
 /// Rows of [`kv_schema`] with their kinds.
