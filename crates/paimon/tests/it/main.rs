@@ -1,6 +1,6 @@
 //! Behaviour of tables, through the public API.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::panic, clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod bad_input;
 mod changelog;
