@@ -41,6 +41,14 @@ snapshots:
 bench *args:
     cargo bench -p paimon-bench {{ args }}
 
+# Random tables of the merge engines on the Java engine and on this one, their rows compared: just random 1 200
+random seed count:
+    rm -rf target/random && mkdir -p target/random
+    python3 testdata/oracle/random_scenarios.py {{ seed }} {{ count }} target/random
+    bash testdata/oracle/run.sh golden target/random/*
+    python3 testdata/oracle/random_scenarios.py --rows-only target/random
+    target/debug/paimon-conformance golden target/random
+
 # The documentation of all crates
 doc:
     RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --open

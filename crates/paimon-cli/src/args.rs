@@ -92,15 +92,23 @@ impl PartArgs {
     ///
     /// Errors: `Usage` naming the part that is not `key=value`.
     pub(crate) fn selection(&self) -> Result<Selection, CliError> {
-        let mut selection = Selection::all();
-        for spec in &self.partition {
-            selection = selection.partition(partition_spec(spec)?);
-        }
+        let mut selection = partitions(&self.partition)?;
         for bucket in &self.bucket {
             selection = selection.bucket(*bucket);
         }
         Ok(selection)
     }
+}
+
+/// The partitions of these specs; all without one.
+///
+/// Errors: `Usage` naming the part that is not `key=value`.
+pub(crate) fn partitions(specs: &[String]) -> Result<Selection, CliError> {
+    let mut selection = Selection::all();
+    for spec in specs {
+        selection = selection.partition(partition_spec(spec)?);
+    }
+    Ok(selection)
 }
 
 /// `key=value,key2=value2`. A comma or backslash inside a value is written `\,` or `\\`.

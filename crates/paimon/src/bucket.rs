@@ -92,6 +92,12 @@ impl BucketStores {
         self
     }
 
+    /// For writers that replace what is there: what their compactions find is told in no changelog.
+    pub(crate) fn ignoring_previous_files(mut self) -> Self {
+        self.settings.compact.ignore_previous_files = true;
+        self
+    }
+
     /// How buckets are written and compacted.
     pub(crate) fn settings(&self) -> &WriteSettings {
         &self.settings

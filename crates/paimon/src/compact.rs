@@ -16,16 +16,13 @@ use crate::error::Result;
 use crate::levels::{BucketLevels, file_bytes};
 use crate::partition::Selection;
 use crate::table::Table;
-use crate::write::{TableCommit, certainly_not_committed};
+use crate::write::{BATCH_IDENTIFIER, TableCommit, certainly_not_committed};
 
 /// How often a compaction is planned anew after another one took its files.
 const ATTEMPTS: usize = 3;
 
 /// Buckets side by side when the caller does not say: enough to overlap reading with merging.
 const DEFAULT_JOBS: usize = 4;
-
-/// The identifier of a batch job's only commit.
-const BATCH_IDENTIFIER: i64 = i64::MAX;
 
 /// Called with the buckets done and all of them.
 type Progress = Arc<dyn Fn(usize, usize) + Send + Sync>;

@@ -6,6 +6,8 @@
 //! | write rows | [`Table::write_builder`] → [`TableWrite`] → [`format::meta::CommitMessage`] → [`TableCommit`] |
 //! | read rows | [`Table::read_builder`] → [`TableScan`] → [`Plan`] → [`TableRead`] |
 //! | read changes | [`Table::changelog_builder`] → [`TableStream`] → [`ChangelogBatch`] |
+//! | replace rows | [`WriteBuilder::overwrite`], [`TableCommit::truncate`], [`Table::rescale`] |
+//! | change the schema | [`Table::alter`] |
 //! | compact | [`Table::compact_builder`], or [`TableWrite::compact`] within a writer |
 //! | look at the tree | [`Table::buckets`], [`Table::explain`] |
 //! | add a merge engine | [`Context::with_registry`] |
@@ -23,6 +25,7 @@ mod levels;
 pub mod options;
 mod partition;
 mod read;
+mod rescale;
 mod scan;
 mod table;
 pub mod write;
@@ -37,6 +40,7 @@ pub use error::{Error, Result};
 pub use levels::{BucketLevels, BucketPick};
 pub use partition::{Partition, Selection};
 pub use read::{Plan, ReadBuilder, RowStream, TableRead, TableScan, split_from_bytes, split_to_bytes};
+pub use rescale::RescaledPartition;
 pub use table::Table;
 pub use write::{TableCommit, TableWrite, WriteBuilder};
 

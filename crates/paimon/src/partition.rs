@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use paimon_format::predicate::{Predicate, Test};
 use paimon_format::row::BinaryRow;
 use paimon_format::types::{DataField, DataType, Datum};
 
@@ -139,6 +140,24 @@ impl Selection {
         })
     }
 
+    /// The selected partitions as a filter on partition columns; `None`: all. Errors: as [`resolve`](Self::resolve).
+    pub(crate) fn predicate(&self, fields: &[DataField], default_name: &str) -> Result<Option<Predicate>> {
+        let mut specs = Vec::with_capacity(self.partitions.len());
+        for spec in self.resolve(fields, default_name)?.partitions {
+            let mut tests = Vec::with_capacity(spec.len());
+            for (name, value) in spec {
+                let field = fields.iter().find(|field| field.name == name);
+                let test = match (value, field) {
+                    (Some(value), Some(field)) => Test::Equal(Datum::parse(&value, &field.data_type)?),
+                    _ => Test::IsNull,
+                };
+                tests.push(Predicate::column(name, test));
+            }
+            specs.push(Predicate::And(tests));
+        }
+        Ok((!specs.is_empty()).then_some(Predicate::Or(specs)))
+    }
+
     /// Whether a bucket is selected. Needs a resolved selection.
     pub(crate) fn contains(&self, partition: &Partition, bucket: i32) -> bool {
         let fits = |spec: &BTreeMap<String, Option<String>>| {
@@ -148,5 +167,35 @@ impl Selection {
         };
         (self.buckets.is_empty() || self.buckets.contains(&bucket))
             && (self.partitions.is_empty() || self.partitions.iter().any(fits))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_selection_is_a_filter_on_partition_columns() {
+        let fields = [
+            DataField::new(0, "p", "STRING".parse().unwrap()),
+            DataField::new(1, "d", "DATE".parse().unwrap()),
+        ];
+        let predicate = |selection: Selection| {
+            let predicate = selection.predicate(&fields, "none").unwrap();
+            predicate.map(|predicate| predicate.to_string())
+        };
+        assert_eq!(predicate(Selection::all()), None);
+        let selection = Selection::all()
+            .partition([("p", "a"), ("d", "2024-01-01")])
+            .partition([("p", "none")]);
+        assert_eq!(
+            predicate(selection).unwrap(),
+            "(`d` = 2024-01-01 AND `p` = 'a') OR (`p` IS NULL)"
+        );
+        let wrong = Selection::all()
+            .partition([("d", "x")])
+            .predicate(&fields, "none")
+            .unwrap_err();
+        assert_eq!(wrong.to_string(), "partition column d: \"x\" is no value of DATE");
     }
 }

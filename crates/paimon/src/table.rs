@@ -152,11 +152,16 @@ impl Table {
     /// Changes the schema, and returns the table at its new version. Writers and readers that are open stay at theirs: what they write
     /// has null in columns that were added.
     ///
-    /// Errors: `Invalid` naming the column that cannot be changed so; `Unsupported` for a type that this engine could not write;
+    /// Errors: `Invalid` naming the column or option that cannot be changed so; `Unsupported` for a type that this engine could not write;
     /// `Conflict` when others change the schema all the time. The schema is as it was then.
     pub async fn alter(&self, changes: &[SchemaChange]) -> Result<Self> {
         let now_ms = self.context().env().clock.now_ms();
         let latest = self.refreshed().await?;
+        for change in changes {
+            if let SchemaChange::SetOption { key, value } = change {
+                options::check_change(latest.options(), key, value)?;
+            }
+        }
         let next = latest.schema().with_changes(changes, now_ms)?;
         latest.at(Arc::new(next), &self.inner.dynamic)?.check_writable()?;
         let schema = self.inner.schemas.alter(changes, now_ms).await?;

@@ -50,7 +50,7 @@ impl ChangeFormat {
         match self {
             Self::Debezium => Box::new(DebeziumJson::default()),
             Self::Canal => Box::new(CanalJson::default()),
-            Self::Maxwell => Box::new(MaxwellJson::default()),
+            Self::Maxwell => Box::new(MaxwellJson),
             Self::Json => Box::new(PlainJson::new(kind_field)),
         }
     }

@@ -7,7 +7,7 @@ mod parser;
 use std::borrow::Cow;
 use std::fmt::{self, Write};
 
-pub use parser::{JsonError, MAX_DEPTH, members, parse};
+pub use parser::{JsonError, MAX_DEPTH, Member, members, parse};
 
 /// A JSON value. Text without escapes and numbers borrow from the input.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -25,8 +25,11 @@ pub fn parse(text: &str) -> Result<Json<'_>, JsonError> {
     Ok(value)
 }
 
+/// A member's name, and the text of its value.
+pub type Member<'a> = (Cow<'a, str>, &'a str);
+
 /// The members of an object as the text of their values, which are checked but not built. `None`: another JSON value.
-pub fn members(text: &str) -> Result<Option<Vec<(Cow<'_, str>, &str)>>, JsonError> {
+pub fn members(text: &str) -> Result<Option<Vec<Member<'_>>>, JsonError> {
     let mut parser = Parser { text, at: 0 };
     parser.blanks();
     if parser.peek() != Some(b'{') {

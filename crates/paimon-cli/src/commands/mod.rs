@@ -9,8 +9,10 @@ mod files;
 mod ingest;
 mod levels;
 mod read;
+mod rescale;
 mod schema;
 mod snapshots;
+mod truncate;
 mod write;
 
 use clap::Subcommand;
@@ -30,6 +32,9 @@ pub(crate) enum Command {
     Read(read::Read),
     Changelog(changelog::Changelog),
     Compact(compact::Compact),
+    Truncate(truncate::Truncate),
+    DropPartition(truncate::DropPartition),
+    Rescale(rescale::Rescale),
     Levels(levels::Levels),
     Explain(explain::Explain),
     Snapshots(snapshots::Snapshots),
@@ -48,6 +53,9 @@ impl Command {
             Self::Read(command) => command.run(session).await,
             Self::Changelog(command) => command.run(session).await,
             Self::Compact(command) => command.run(session).await,
+            Self::Truncate(command) => command.run(session).await,
+            Self::DropPartition(command) => command.run(session).await,
+            Self::Rescale(command) => command.run(session).await,
             Self::Levels(command) => command.run(session).await,
             Self::Explain(command) => command.run(session).await,
             Self::Snapshots(command) => command.run(session).await,

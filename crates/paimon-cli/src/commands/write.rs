@@ -4,7 +4,7 @@ use clap::Args;
 use paimon::{Table, TableCommit, TableWrite};
 use serde_json::json;
 
-use crate::args::TableArgs;
+use crate::args::{TableArgs, partitions};
 use crate::error::CliError;
 use crate::input::{self, InputFormat, InputSettings};
 use crate::output::{bytes, counted};
@@ -41,6 +41,12 @@ pub(crate) struct Write {
     /// The number of the first commit of this user; the next ones count up
     #[arg(long, value_name = "N", requires = "commit_user")]
     identifier: Option<i64>,
+    /// Replace what is there: the partitions that are written (option dynamic-partition-overwrite), or those of --partition, or the table
+    #[arg(long, conflicts_with_all = ["commit_every", "commit_user"])]
+    overwrite: bool,
+    /// The partition to replace, when dynamic-partition-overwrite is false: `key=value,key2=value2`, or some of the keys; may be repeated
+    #[arg(long, value_name = "SPEC", requires = "overwrite")]
+    partition: Vec<String>,
 }
 
 /// What was written.
@@ -77,6 +83,9 @@ impl Write {
         let mut builder = table.write_builder();
         if let Some(user) = &self.commit_user {
             builder = builder.commit_user(user);
+        }
+        if self.overwrite {
+            builder = builder.overwrite(partitions(&self.partition)?);
         }
         let mut writer = builder.new_write()?;
         let mut job = Job {
@@ -118,7 +127,8 @@ impl Write {
                 since_commit = 0;
             }
         }
-        if since_commit > 0 {
+        // An overwrite without rows may still take away.
+        if since_commit > 0 || self.overwrite {
             job.commit(writer).await?;
         }
         Ok(())

@@ -132,7 +132,7 @@ impl BucketOf<'_> {
     }
 }
 
-fn without_value_stats(file: &DataFileMeta) -> DataFileMeta {
+pub(super) fn without_value_stats(file: &DataFileMeta) -> DataFileMeta {
     DataFileMeta {
         value_stats: SimpleStats::default(),
         value_stats_cols: Some(Vec::new()),

@@ -12,6 +12,7 @@ use serde::Deserialize;
 use super::backend::{CommitBackend, Published, PutIfAbsentCommit};
 use super::committable::{ChangeSet, CommitChanges, ManifestCommittable};
 use super::conflict::check_conflicts;
+use super::overwrite::Replaced;
 use super::retry::Retry;
 use super::settings::CommitSettings;
 use crate::error::{ManifestError, Result};
@@ -41,19 +42,24 @@ pub struct FileStoreCommit {
     pub(super) storage: Arc<dyn Storage>,
     env: Env,
     pub(super) user: String,
-    settings: CommitSettings,
-    keys: KeyComparator,
+    pub(super) settings: CommitSettings,
+    pub(super) keys: KeyComparator,
     pub(super) paths: TablePaths,
     schemas: SchemaStore,
     pub(super) snapshots: SnapshotStore,
-    manifests: ManifestFiles,
+    pub(super) manifests: ManifestFiles,
     backend: Arc<dyn CommitBackend>,
 }
 
-/// The manifest lists of a commit that do not depend on the snapshot before it: written once, named by whatever attempt wins.
-struct Delta {
+/// What a snapshot changes, as manifest lists.
+struct DeltaLists {
     list: WrittenList,
     changelog: Option<WrittenList>,
+}
+
+/// Lists that do not depend on the snapshot before: written once, named by whatever attempt wins.
+struct Delta {
+    lists: DeltaLists,
     created: CreatedFiles,
 }
 
@@ -66,11 +72,14 @@ struct Progress {
 }
 
 /// One snapshot to be made.
-struct SnapshotRequest<'a> {
-    changes: &'a ChangeSet,
-    kind: CommitKind,
-    check: bool,
-    committable: &'a ManifestCommittable,
+#[derive(Clone, Copy)]
+pub(super) struct SnapshotRequest<'a> {
+    pub(super) changes: &'a ChangeSet,
+    pub(super) kind: CommitKind,
+    pub(super) check: bool,
+    pub(super) committable: &'a ManifestCommittable,
+    /// What goes away for it, as far as it lives when the snapshot is made.
+    pub(super) replaces: Option<&'a Replaced>,
 }
 
 /// Why an attempt made no snapshot.
@@ -153,6 +162,7 @@ impl FileStoreCommit {
                 },
                 check: takes_away || check == AppendCheck::Check,
                 committable,
+                replaces: None,
             };
             ids.push(self.make_snapshot(&request).await?);
         }
@@ -162,6 +172,7 @@ impl FileStoreCommit {
                 kind: CommitKind::Compact,
                 check: true,
                 committable,
+                replaces: None,
             };
             ids.push(self.make_snapshot(&request).await?);
         }
@@ -169,7 +180,7 @@ impl FileStoreCommit {
     }
 
     /// Tries until a snapshot is there, a conflict shows, or the retries are used up.
-    async fn make_snapshot(&self, request: &SnapshotRequest<'_>) -> Result<i64> {
+    pub(super) async fn make_snapshot(&self, request: &SnapshotRequest<'_>) -> Result<i64> {
         let mut retry = Retry::new(&self.settings, &self.env);
         let mut progress = Progress::default();
         let error = loop {
@@ -264,6 +275,18 @@ impl FileStoreCommit {
     ) -> Result<i64, Failure> {
         let (base_manifests, delta_manifests) = self.manifests_of(latest).await?;
         let all_manifests = [base_manifests, delta_manifests].concat();
+        if let Some(replaced) = request.replaces {
+            // What goes away depends on the snapshot before: these lists are of this attempt alone.
+            let changes = self.replace(latest, &all_manifests, replaced, request.changes).await?;
+            let request = SnapshotRequest {
+                changes: &changes,
+                replaces: None,
+                ..*request
+            };
+            self.check(&all_manifests, &request).await?;
+            let lists = self.write_delta_lists(&changes, created).await?;
+            return self.publish(latest, all_manifests, &lists, &request, created).await;
+        }
         if request.check {
             self.check(&all_manifests, request).await?;
         }
@@ -273,6 +296,19 @@ impl FileStoreCommit {
         let Some(delta) = delta else {
             return Err(ManifestError::invalid("no delta").into());
         };
+        self.publish(latest, all_manifests, &delta.lists, request, created)
+            .await
+    }
+
+    /// Writes what depends on the snapshot before, and publishes.
+    async fn publish(
+        &self,
+        latest: Option<&Snapshot>,
+        all_manifests: Vec<ManifestFileMeta>,
+        delta: &DeltaLists,
+        request: &SnapshotRequest<'_>,
+        created: &mut CreatedFiles,
+    ) -> Result<i64, Failure> {
         let merged = merge_manifests(&self.manifests, all_manifests, created).await?;
         let base = self.manifests.write_list(&merged, created).await?;
         let snapshot = self.describe(latest, delta, base, request, created).await?;
@@ -308,11 +344,7 @@ impl FileStoreCommit {
     async fn write_delta(&self, changes: &ChangeSet) -> Result<Delta> {
         let mut created = CreatedFiles::default();
         match self.write_delta_lists(changes, &mut created).await {
-            Ok((list, changelog)) => Ok(Delta {
-                list,
-                changelog,
-                created,
-            }),
+            Ok(lists) => Ok(Delta { lists, created }),
             Err(error) => {
                 self.manifests.discard(created).await;
                 Err(error)
@@ -320,25 +352,23 @@ impl FileStoreCommit {
         }
     }
 
-    async fn write_delta_lists(
-        &self,
-        changes: &ChangeSet,
-        created: &mut CreatedFiles,
-    ) -> Result<(WrittenList, Option<WrittenList>)> {
+    async fn write_delta_lists(&self, changes: &ChangeSet, created: &mut CreatedFiles) -> Result<DeltaLists> {
         let manifests = self.manifests.write_manifests(&changes.table, created).await?;
         let list = self.manifests.write_list(&manifests, created).await?;
-        if changes.changelog.is_empty() {
-            return Ok((list, None));
-        }
-        let manifests = self.manifests.write_manifests(&changes.changelog, created).await?;
-        let changelog = self.manifests.write_list(&manifests, created).await?;
-        Ok((list, Some(changelog)))
+        let changelog = match changes.changelog.is_empty() {
+            true => None,
+            false => {
+                let manifests = self.manifests.write_manifests(&changes.changelog, created).await?;
+                Some(self.manifests.write_list(&manifests, created).await?)
+            }
+        };
+        Ok(DeltaLists { list, changelog })
     }
 
     async fn describe(
         &self,
         latest: Option<&Snapshot>,
-        delta: &Delta,
+        delta: &DeltaLists,
         base: WrittenList,
         request: &SnapshotRequest<'_>,
         created: &mut CreatedFiles,

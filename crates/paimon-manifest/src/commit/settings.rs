@@ -22,6 +22,10 @@ pub struct CommitSettings {
     pub ignore_empty_commit: bool,
     /// `bucket`: the bucket count of messages that name none.
     pub buckets: i32,
+    /// `dynamic-partition-overwrite`: an overwrite of a partitioned table replaces the partitions that it writes, not those it names.
+    pub dynamic_partition_overwrite: bool,
+    /// `overwrite-upgrade`: the level of files that an overwrite may put there at once, the highest; `None`: they stay on level 0.
+    pub overwrite_level: Option<i32>,
 }
 
 impl Default for CommitSettings {
@@ -33,6 +37,8 @@ impl Default for CommitSettings {
             max_retry_wait: Duration::from_secs(10),
             ignore_empty_commit: true,
             buckets: -1,
+            dynamic_partition_overwrite: true,
+            overwrite_level: Some(5),
         }
     }
 }
@@ -46,6 +52,9 @@ impl CommitSettings {
             Some(retries) => u32::try_from(retries)
                 .map_err(|_| ManifestError::invalid(format!("commit.max-retries = {retries}: at least 0 expected")))?,
         };
+        let trigger = options.int("num-sorted-run.compaction-trigger")?.unwrap_or(5);
+        let levels = options.int("num-levels")?.unwrap_or(trigger.saturating_add(1));
+        let upgrade = options.bool("overwrite-upgrade")?.unwrap_or(true);
         let force_snapshot = options.bool("commit.force-create-snapshot")?.unwrap_or(false);
         Ok(Self {
             max_retries,
@@ -58,6 +67,10 @@ impl CommitSettings {
                 .unwrap_or(default.max_retry_wait),
             ignore_empty_commit: options.bool("snapshot.ignore-empty-commit")?.unwrap_or(!force_snapshot),
             buckets: options.int("bucket")?.unwrap_or(default.buckets),
+            dynamic_partition_overwrite: options
+                .bool("dynamic-partition-overwrite")?
+                .unwrap_or(default.dynamic_partition_overwrite),
+            overwrite_level: (upgrade && levels > 1).then_some(levels - 1),
         })
     }
 }
@@ -80,6 +93,8 @@ mod tests {
             ("commit.max-retry-wait", "2 s"),
             ("commit.force-create-snapshot", "true"),
             ("bucket", "4"),
+            ("dynamic-partition-overwrite", "false"),
+            ("num-sorted-run.compaction-trigger", "2"),
         ]);
         let expected = CommitSettings {
             max_retries: 3,
@@ -88,8 +103,14 @@ mod tests {
             max_retry_wait: Duration::from_secs(2),
             ignore_empty_commit: false,
             buckets: 4,
+            dynamic_partition_overwrite: false,
+            overwrite_level: Some(2),
         };
         assert_eq!(all.unwrap(), expected);
+        assert_eq!(
+            settings(&[("overwrite-upgrade", "false")]).unwrap().overwrite_level,
+            None
+        );
         let error = settings(&[("commit.max-retries", "-1")]).unwrap_err();
         assert_eq!(error.to_string(), "commit.max-retries = -1: at least 0 expected");
     }

@@ -36,7 +36,7 @@ pub async fn live_entries(
 }
 
 /// The entries of these manifests in their order, files that come and files that go, as far as the filter wants them.
-pub(super) async fn all_entries(
+pub(crate) async fn all_entries(
     files: &ManifestFiles,
     manifests: &[ManifestFileMeta],
     filter: &ScanFilter,

@@ -101,6 +101,15 @@ impl ScanFilter {
         self
     }
 
+    /// Whether entries of a partition of these columns may be wanted. Errors: `Corrupt` when it is not of these columns.
+    pub(crate) fn keeps_partition(&self, partition_fields: &[DataField], partition: &BinaryRow) -> Result<bool> {
+        let named = self
+            .partitions
+            .as_ref()
+            .is_none_or(|partitions| partitions.contains(partition));
+        Ok(named && self.pruner(partition_fields).partition_passes(partition)?)
+    }
+
     /// Decides for a table with these partition columns.
     pub(super) fn pruner<'a>(&'a self, partition_fields: &'a [DataField]) -> Pruner<'a> {
         Pruner {

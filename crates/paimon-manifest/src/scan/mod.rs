@@ -12,6 +12,7 @@ mod statistics;
 
 pub use bucket_entry::BucketEntry;
 pub use data_split::{DataSplit, limit_splits};
+pub(crate) use entries::all_entries;
 pub use entries::live_entries;
 pub use filter::{LevelRange, ScanFilter};
 pub use follow_up::FollowUp;

@@ -30,6 +30,13 @@ pub enum SchemaChange {
         /// The new type.
         data_type: DataType,
     },
+    /// A table option. Whether it may change, or has this value, is for its users to say.
+    SetOption {
+        /// Its key.
+        key: String,
+        /// Its value.
+        value: String,
+    },
 }
 
 impl TableSchema {
@@ -56,6 +63,7 @@ impl TableSchema {
                     ..DataField::new(0, name, data_type.clone())
                 })?,
                 SchemaChange::UpdateColumnType { name, data_type } => next.update_type(name, data_type)?,
+                SchemaChange::SetOption { key, value } => next.options.set(key, value),
             }
         }
         validate(&next)?;

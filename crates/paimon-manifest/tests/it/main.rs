@@ -12,6 +12,7 @@ mod deletion_vectors;
 mod faulty;
 mod golden;
 mod merge;
+mod overwrite;
 mod scan;
 mod schema;
 mod snapshot;

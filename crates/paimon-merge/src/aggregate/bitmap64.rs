@@ -240,9 +240,9 @@ fn branch_body(bytes: &[u8]) -> (u8, Vec<u8>) {
         list
     };
     match bytes.len() {
-        ..=4 => (0, listed(1, 4)),
-        ..=16 => (1, listed(2, 8)),
-        ..=48 => {
+        0..=4 => (0, listed(1, 4)),
+        5..=16 => (1, listed(2, 8)),
+        17..=48 => {
             let mut child_of = vec![u8::MAX; 256];
             for (child, &byte) in (0..).zip(bytes) {
                 child_of[usize::from(byte)] = child;

@@ -1,6 +1,7 @@
 //! `sum` and `product` of numbers.
 
 use std::fmt::Debug;
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -10,7 +11,7 @@ use paimon_format::types::TypeKind;
 
 use super::column::Site;
 use super::decimals::DecimalMath;
-use super::{AggregatedColumn, Aggregation, Aggregator, AggregatorFactory, Step, fold_groups, step_of};
+use super::{AggregatedColumn, Aggregation, Aggregator, AggregatorFactory, Step, fold_groups, plain_groups, step_of};
 use crate::MergeError;
 
 /// Why there is no result.
@@ -134,6 +135,26 @@ impl<T: ArrowPrimitiveType + Debug, M: Math<T::Native>> Aggregator for Arithmeti
         let Some(values) = values.as_primitive_opt::<T>() else {
             return Err(site.wrong_array(values.data_type()));
         };
+        let failed = |error| match error {
+            MathError::Overflow => site.overflow(),
+            MathError::Undefined(reason) => site.value(format!("{}: {reason}", site.function)),
+        };
+        if self.kept.is_none()
+            && let Some(groups) = plain_groups(values.null_count(), steps, ends, open)
+        {
+            let natives = values.values();
+            let fold = |group: Range<usize>| {
+                let mut all = natives.get(group).unwrap_or_default().iter().copied();
+                let first = all.next().unwrap_or_default();
+                all.try_fold(first, |acc, value| operation.combine(math, acc, value))
+            };
+            let results = groups
+                .map(fold)
+                .collect::<Result<Vec<T::Native>, _>>()
+                .map_err(failed)?;
+            let results = PrimitiveArray::<T>::new(results.into(), None);
+            return Ok(Arc::new(results.with_data_type(site.arrow.clone())));
+        }
         let mut results: Vec<Option<T::Native>> = Vec::with_capacity(ends.len());
         fold_groups(
             &mut self.kept,
@@ -150,10 +171,7 @@ impl<T: ArrowPrimitiveType + Debug, M: Math<T::Native>> Aggregator for Arithmeti
                     Step::Retract => operation.take_back(math, *acc, value),
                     Step::Start => Ok(value),
                 };
-                *acc = result.map_err(|error| match error {
-                    MathError::Overflow => site.overflow(),
-                    MathError::Undefined(reason) => site.value(format!("{}: {reason}", site.function)),
-                })?;
+                *acc = result.map_err(failed)?;
                 Ok(())
             },
             |acc| results.push(acc),

@@ -15,7 +15,7 @@ const IGNORE_FIELDS: &str = "changelog-producer.row-deduplicate-ignore-fields";
 pub struct ChangelogSettings {
     /// `changelog-producer.row-deduplicate`: an update that changes no value is left out.
     pub row_deduplicate: bool,
-    /// `changelog-producer.row-deduplicate-ignore-fields`: columns that do not count for that. Names without a column say nothing.
+    /// `changelog-producer.row-deduplicate-ignore-fields`: columns that do not count for that.
     pub row_deduplicate_ignore_fields: Vec<String>,
     /// `changelog-producer.ignore-update-before`: -U rows are left out.
     pub ignore_update_before: bool,
@@ -37,7 +37,7 @@ impl ChangelogSettings {
         })
     }
 
-    /// For a new table: whether the columns are there. (Later one may be dropped, which does no harm.)
+    /// Whether the columns are there.
     ///
     /// Errors: `Invalid`, naming option and column.
     pub fn check(&self, schema: &KvSchema) -> Result<(), MergeError> {
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn ignored_columns_must_be_there_at_first() {
+    fn ignored_columns_must_be_there() {
         let fields = vec![DataField::new(0, "k", DataType::not_null(TypeKind::Int))];
         let schema = KvSchema::new(0, fields, vec![0], None).unwrap();
         settings(&[(IGNORE_FIELDS, "k")]).unwrap().check(&schema).unwrap();

@@ -1,5 +1,6 @@
 //! What kernels that compute share: a block's versions in one numbering, columns merged over them, and the rows that are made.
 
+use std::cell::OnceCell;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -98,6 +99,11 @@ impl<'a> Flat<'a> {
         }
     }
 
+    /// A column's values at positions that [`Steps::positions`] gave.
+    fn gather_at(&self, column: usize, positions: &[(usize, usize)]) -> Result<ArrayRef, MergeError> {
+        interleave(&self.arrays(column), positions).map_err(MergeError::internal)
+    }
+
     /// A column's values of some versions; `None` is null.
     pub(super) fn gather(
         &self,
@@ -165,9 +171,16 @@ pub(super) struct Steps {
     pub(super) ends: Vec<u32>,
     /// The first group goes on from what was carried.
     pub(super) continued: bool,
+    /// Where the versions are: the same for all columns.
+    positions: OnceCell<Vec<(usize, usize)>>,
 }
 
 impl Steps {
+    fn positions(&self, flat: &Flat<'_>) -> &[(usize, usize)] {
+        self.positions
+            .get_or_init(|| self.versions.iter().map(|&version| flat.at(version)).collect())
+    }
+
     #[inline]
     pub(super) fn push(&mut self, version: u32, step: Step) {
         self.versions.push(version);
@@ -290,7 +303,7 @@ impl ColumnMerge {
                 if !steps.continued {
                     aggregator.reset();
                 }
-                let values = flat.gather(column, steps.versions.iter().copied().map(Some))?;
+                let values = flat.gather_at(column, steps.positions(flat))?;
                 let merged = aggregator.fold(&values, &steps.steps, &steps.ends, flat.groups.open)?;
                 if merged.len() != flat.closed() || merged.data_type() != values.data_type() {
                     return Err(MergeError::internal(format!(

@@ -4,6 +4,7 @@
 mod changelog;
 mod engines;
 mod laws;
+mod many_versions;
 mod models;
 mod plans;
 mod table;

@@ -74,9 +74,9 @@ impl Model {
             [alone] => return Ok(Some((*alone).clone())),
             [.., newest] => *newest,
         };
-        let adds = versions.iter().filter(|(kind, _)| kind.is_add());
+        let mut adds = versions.iter().filter(|(kind, _)| kind.is_add());
         match &self.engine {
-            Engine::Deduplicate if self.ignore_delete => Ok(adds.last().map(|row| (*row).clone())),
+            Engine::Deduplicate if self.ignore_delete => Ok(adds.next_back().map(|row| (*row).clone())),
             Engine::Deduplicate => Ok(Some(newest.clone())),
             Engine::FirstRow if self.ignore_delete || versions.iter().all(|(kind, _)| kind.is_add()) => Ok(versions
                 .iter()

@@ -77,6 +77,27 @@ fn set(options: &Options, key: &str) -> bool {
     options.bool(key).ok().flatten().unwrap_or_default()
 }
 
+/// Whether the schema's value of an option may become another one. What files depend on may not; a fixed number of buckets may become
+/// another one, by which partitions are refused for writing until they are rescaled.
+///
+/// Errors: `Invalid` naming the option.
+///
+/// Source: `org.apache.paimon.schema.SchemaManager#checkAlterTableOption`.
+pub(crate) fn check_change(stored: &Options, key: &str, value: &str) -> Result<()> {
+    let fixed = |value: Option<&str>| {
+        value
+            .and_then(|text| text.parse::<i32>().ok())
+            .is_some_and(|count| count > 0)
+    };
+    let rescales = key == "bucket" && fixed(stored.get(key)) && fixed(Some(value));
+    if rescales || !IMMUTABLE.contains(&key) || stored.get(key) == Some(value) {
+        return Ok(());
+    }
+    Err(Error::invalid(format!(
+        "option '{key}' = '{value}': it cannot change, because the files that are there depend on it"
+    )))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -90,6 +111,16 @@ mod tests {
         let options = with_dynamic_options(&stored, &dynamic).unwrap();
         let expected: Options = [("bucket", "2"), ("write-only", "false")].into_iter().collect();
         assert_eq!(options, expected);
+
+        assert!(check_change(&stored, "bucket", "3").is_ok());
+        assert!(check_change(&stored, "write-only", "false").is_ok());
+        for (key, value) in [("bucket", "-1"), ("merge-engine", "first-row")] {
+            let error = check_change(&stored, key, value).unwrap_err().to_string();
+            assert_eq!(
+                error,
+                format!("option '{key}' = '{value}': it cannot change, because the files that are there depend on it")
+            );
+        }
 
         let dynamic: Options = [("bucket", "3")].into_iter().collect();
         assert_eq!(

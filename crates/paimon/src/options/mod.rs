@@ -16,7 +16,7 @@ pub use buckets::BucketMode;
 pub(crate) use changelog::{check_changelog, check_same_lookup, full_compaction_delta_commits};
 pub use deletion_vectors::DeletionVectorSettings;
 pub use dynamic::table_options;
-pub(crate) use dynamic::with_dynamic_options;
+pub(crate) use dynamic::{check_change, with_dynamic_options};
 pub(crate) use incremental::incremental_range;
 pub(crate) use streaming::{StreamSettings, stream_start};
 pub(crate) use travel::time_travel;

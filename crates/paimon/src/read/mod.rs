@@ -13,3 +13,4 @@ pub use plan::{Plan, TableScan};
 pub use split::{split_from_bytes, split_to_bytes};
 pub(crate) use stream::SplitReader;
 pub use stream::{RowStream, TableRead};
+pub(crate) use visibility::BatchVisibility;

@@ -4,6 +4,7 @@ use paimon_lsm::pick::PickRule;
 
 use crate::error::Result;
 use crate::options::RowSettings;
+use crate::partition::Selection;
 use crate::table::Table;
 use crate::write::{TableCommit, TableWrite};
 
@@ -15,6 +16,14 @@ pub struct WriteBuilder {
     table: Table,
     commit_user: String,
     pick_rule: Option<PickRule>,
+    overwrite: Option<OverwriteScope>,
+}
+
+/// What a job replaces.
+#[derive(Clone, Debug)]
+struct OverwriteScope {
+    partitions: Selection,
+    read_from: Option<i64>,
 }
 
 impl WriteBuilder {
@@ -27,6 +36,7 @@ impl WriteBuilder {
         Self {
             commit_user: prefix.map_or_else(|| uuid.clone(), |prefix| format!("{prefix}_{uuid}")),
             pick_rule: None,
+            overwrite: None,
             table,
         }
     }
@@ -50,6 +60,32 @@ impl WriteBuilder {
         }
     }
 
+    /// Replaces what is there with what is written: with `dynamic-partition-overwrite` (the default) in the partitions that are
+    /// written, otherwise, and without partition columns, in the selected ones.
+    ///
+    /// The writer takes no notice of the files that are there, so it may also write another number of buckets.
+    #[must_use]
+    pub fn overwrite(self, partitions: Selection) -> Self {
+        let overwrite = OverwriteScope {
+            partitions,
+            read_from: None,
+        };
+        Self {
+            overwrite: Some(overwrite),
+            ..self
+        }
+    }
+
+    /// The rows that replace others were read from this snapshot: the commit fails when someone has changed the partitions since.
+    #[must_use]
+    pub(crate) fn read_from(self, snapshot: i64) -> Self {
+        let overwrite = self.overwrite.map(|overwrite| OverwriteScope {
+            read_from: Some(snapshot),
+            ..overwrite
+        });
+        Self { overwrite, ..self }
+    }
+
     /// The name under which this job commits.
     pub fn user(&self) -> &str {
         &self.commit_user
@@ -57,11 +93,15 @@ impl WriteBuilder {
 
     /// A writer. Errors: `Unsupported` or `Invalid`, naming the option that forbids writing.
     pub fn new_write(&self) -> Result<TableWrite> {
-        TableWrite::new(self.table.clone(), self.pick_rule)
+        TableWrite::new(self.table.clone(), self.pick_rule, self.overwrite.is_some())
     }
 
-    /// The committer. Errors: `Invalid`, naming the option.
+    /// The committer. Errors: `Invalid`, naming the option, or the partition column of an overwrite that is none.
     pub fn new_commit(&self) -> Result<TableCommit> {
-        TableCommit::new(&self.table, &self.commit_user)
+        let commit = TableCommit::new(&self.table, &self.commit_user)?;
+        match &self.overwrite {
+            None => Ok(commit),
+            Some(OverwriteScope { partitions, read_from }) => commit.overwriting(partitions, *read_from),
+        }
     }
 }

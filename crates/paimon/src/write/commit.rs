@@ -4,10 +4,17 @@ use std::collections::BTreeMap;
 
 use paimon_format::ErrorKind;
 use paimon_format::meta::CommitMessage;
-use paimon_manifest::commit::{AppendCheck, FileStoreCommit, ManifestCommittable};
+use paimon_format::predicate::Predicate;
+use paimon_manifest::commit::{AppendCheck, FileStoreCommit, ManifestCommittable, Overwrite};
 
 use crate::error::{Error, Result};
+use crate::partition::Selection;
 use crate::table::Table;
+
+/// The commit identifier of jobs that commit once.
+///
+/// Source: `org.apache.paimon.table.sink.BatchWriteBuilder#COMMIT_IDENTIFIER`.
+pub const BATCH_IDENTIFIER: i64 = i64::MAX;
 
 /// Commits for one user of a table. Any number of committers may work at once, in any number of processes.
 ///
@@ -15,6 +22,8 @@ use crate::table::Table;
 #[derive(Clone, Debug)]
 pub struct TableCommit {
     commit: FileStoreCommit,
+    table: Table,
+    overwrite: Option<Overwrite>,
 }
 
 impl TableCommit {
@@ -23,7 +32,28 @@ impl TableCommit {
         let env = table.context().env().clone();
         Ok(Self {
             commit: FileStoreCommit::new(storage, env, table.schema(), user)?,
+            table: table.clone(),
+            overwrite: None,
         })
+    }
+
+    /// Replaces what is in these partitions, or in those that are written.
+    pub(crate) fn overwriting(self, partitions: &Selection, read_from: Option<i64>) -> Result<Self> {
+        let overwrite = Overwrite {
+            partitions: self.predicate(partitions)?,
+            read_from,
+        };
+        Ok(Self {
+            overwrite: Some(overwrite),
+            ..self
+        })
+    }
+
+    fn predicate(&self, partitions: &Selection) -> Result<Option<Predicate>> {
+        if !partitions.buckets.is_empty() {
+            return Err(Error::invalid("whole partitions are replaced, not single buckets"));
+        }
+        partitions.predicate(&self.table.partition_fields(), &self.table.default_partition_name())
     }
 
     /// A commit without any file makes a snapshot too.
@@ -31,6 +61,7 @@ impl TableCommit {
     pub fn with_empty_commits(self) -> Self {
         Self {
             commit: self.commit.ignore_empty_commit(false),
+            ..self
         }
     }
 
@@ -46,8 +77,7 @@ impl TableCommit {
     /// `Unavailable`: given up, the message says whether a snapshot may be there all the same. No data file is deleted: what
     /// certainly is not committed can be removed with [`abort`](Self::abort).
     pub async fn commit(&self, identifier: i64, messages: Vec<CommitMessage>) -> Result<Vec<i64>> {
-        let committable = ManifestCommittable::new(identifier, messages);
-        Ok(self.commit.commit(&committable, AppendCheck::Skip).await?)
+        self.commit_with_properties(identifier, messages, BTreeMap::new()).await
     }
 
     /// As [`commit`](Self::commit), with properties that are noted in the snapshot.
@@ -61,7 +91,19 @@ impl TableCommit {
             properties,
             ..ManifestCommittable::new(identifier, messages)
         };
-        Ok(self.commit.commit(&committable, AppendCheck::Skip).await?)
+        match &self.overwrite {
+            None => Ok(self.commit.commit(&committable, AppendCheck::Skip).await?),
+            Some(overwrite) => Ok(self.commit.overwrite(&committable, overwrite).await?),
+        }
+    }
+
+    /// Takes all rows of the selected partitions away, of the whole table without a selection, in one OVERWRITE snapshot. Returns its
+    /// id. Errors: `Invalid` naming a column that is no partition column; else as [`commit`](Self::commit).
+    ///
+    /// Source: `org.apache.paimon.table.sink.BatchTableCommit#{truncateTable, truncatePartitions}`.
+    pub async fn truncate(&self, partitions: &Selection) -> Result<i64> {
+        let partitions = self.predicate(partitions)?;
+        Ok(self.commit.truncate(BATCH_IDENTIFIER, partitions).await?)
     }
 
     /// Recovery: commits those of the committables (identifier and messages) that this user had not committed before it died.

@@ -7,7 +7,7 @@ mod rows;
 mod table_write;
 
 pub use builder::WriteBuilder;
-pub use commit::TableCommit;
 pub(crate) use commit::certainly_not_committed;
+pub use commit::{BATCH_IDENTIFIER, TableCommit};
 pub use rows::VALUE_KIND_COLUMN;
 pub use table_write::TableWrite;

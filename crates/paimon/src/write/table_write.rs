@@ -44,6 +44,8 @@ pub struct TableWrite {
     writers: BTreeMap<(Vec<u8>, i32), BucketWriter>,
     /// Bucket counts of the partitions seen so far.
     bucket_counts: BTreeMap<Vec<u8>, i32>,
+    /// What is there will be replaced: its buckets begin empty.
+    overwrites: bool,
 }
 
 /// Some columns of the table, by position, with their types.
@@ -87,7 +89,8 @@ impl Columns {
 }
 
 impl TableWrite {
-    pub(crate) fn new(table: Table, pick_rule: Option<PickRule>) -> Result<Self> {
+    /// With `overwrites` the files that are there count for nothing.
+    pub(crate) fn new(table: Table, pick_rule: Option<PickRule>, overwrites: bool) -> Result<Self> {
         table.check_writable()?;
         let BucketMode::Fixed(default_buckets) = BucketMode::from_options(table.options())? else {
             return Err(Error::unsupported(
@@ -98,6 +101,9 @@ impl TableWrite {
         let mut stores = BucketStores::new(&table)?;
         if let Some(rule) = pick_rule {
             stores = stores.with_pick_rule(rule);
+        }
+        if overwrites {
+            stores = stores.ignoring_previous_files();
         }
         let schema = table.schema();
         let bucket_columns = Columns::new(&table, schema.bucket_key()?);
@@ -111,6 +117,7 @@ impl TableWrite {
             stores,
             writers: BTreeMap::new(),
             bucket_counts: BTreeMap::new(),
+            overwrites,
             table,
         })
     }
@@ -205,7 +212,7 @@ impl TableWrite {
         if unknown.is_empty() {
             return Ok(());
         }
-        let live = self.table.latest_files(&unknown).await?;
+        let live = files_before(&self.table, self.overwrites, &unknown).await?;
         for partition in unknown {
             let mut count = self.default_buckets;
             for bucket in live
@@ -245,7 +252,7 @@ impl TableWrite {
             return Ok(());
         }
         let of: Vec<&BinaryRow> = missing.iter().map(|(partition, _)| *partition).collect();
-        let live = self.table.latest_files(&of).await?;
+        let live = files_before(&self.table, self.overwrites, &of).await?;
         for (partition, bucket) in missing {
             let there = |files: &&BucketFiles| files.partition == *partition && files.bucket == bucket;
             self.open_writer(partition.clone(), bucket, live.iter().find(there))
@@ -326,7 +333,7 @@ impl TableWrite {
             )));
         }
         if !self.writers.contains_key(&(partition.as_bytes().to_vec(), bucket)) {
-            let live = self.table.latest_files(&[partition]).await?;
+            let live = files_before(&self.table, self.overwrites, &[partition]).await?;
             let there = live.iter().find(|files| files.bucket == bucket);
             self.open_writer(partition.clone(), bucket, there).await?;
         }
@@ -428,6 +435,14 @@ fn row_kinds(kinds: &Int8Array) -> Result<Vec<RowKind>> {
     kinds
         .collect::<Option<_>>()
         .ok_or_else(|| Error::internal("a kind that is none"))
+}
+
+/// The files that the writers of these partitions build on.
+async fn files_before(table: &Table, overwrites: bool, partitions: &[&BinaryRow]) -> Result<Vec<BucketFiles>> {
+    match overwrites {
+        true => Ok(Vec::new()),
+        false => table.latest_files(partitions).await,
+    }
 }
 
 fn partition_of<'a>(partitions: &'a [BinaryRow], part: &Part) -> Result<&'a BinaryRow> {

@@ -1,6 +1,6 @@
 //! Behaviour of tables, through the public API.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::panic, clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod bad_input;
 mod changelog;
@@ -14,6 +14,7 @@ mod engine_options;
 mod faults;
 mod java_tables;
 mod merge_engines;
+mod overwrite;
 mod partitions;
 mod reading;
 mod s3;

@@ -40,20 +40,8 @@ pub(super) const SECTION: Section = Section {
         ),
         KnownOption::new("commit.callbacks", String, None, Other, "Java plug-ins"),
         KnownOption::new("commit.callback.*", String, None, Other, "Java plug-ins"),
-        KnownOption::new(
-            "dynamic-partition-overwrite",
-            Bool,
-            Some("true"),
-            NoEffect,
-            "partitions are not overwritten",
-        ),
-        KnownOption::new(
-            "overwrite-upgrade",
-            Bool,
-            Some("true"),
-            NoEffect,
-            "partitions are not overwritten",
-        ),
+        KnownOption::new("dynamic-partition-overwrite", Bool, Some("true"), Honoured, ""),
+        KnownOption::new("overwrite-upgrade", Bool, Some("true"), Honoured, ""),
         KnownOption::new(
             "snapshot.num-retained.min",
             Int,

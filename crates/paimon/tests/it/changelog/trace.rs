@@ -35,6 +35,8 @@ pub(crate) struct Trace {
     changes: Vec<String>,
     /// Who follows the changelog, if the producer tells everything.
     reader: Option<Replay>,
+    /// Who takes the changes as they were written, if the newest row of a key is its state.
+    upserts: Option<BTreeMap<Vec<Datum>, Vec<Datum>>>,
     text: String,
     _temp: TempDir,
 }
@@ -61,6 +63,11 @@ impl Trace {
         let table = Table::create("memory://traces/t", schema, &context).await.unwrap();
         let producer = table.options().get("changelog-producer").unwrap_or("none").to_owned();
         let tells_all = matches!(producer.as_str(), "lookup" | "full-compaction") && !options.contains("ignore-");
+        let is_deduplicate = table
+            .options()
+            .get("merge-engine")
+            .is_none_or(|engine| engine == "deduplicate");
+        let takes_upserts = producer == "input" && is_deduplicate && !options.contains("sequence.field");
         let (write, commit) = writer(&table);
         Self {
             context,
@@ -73,6 +80,7 @@ impl Trace {
             seen: 0,
             changes: Vec::new(),
             reader: tells_all.then(Replay::default),
+            upserts: takes_upserts.then(BTreeMap::new),
             text,
             _temp: temp,
         }
@@ -235,6 +243,13 @@ impl Trace {
         self.note(&format!("snapshot {}: {what}", snapshot.id));
         for entry in &changelog {
             for (kind, sequence, values) in self.records(entry).await {
+                if let Some(upserts) = &mut self.upserts {
+                    let key = vec![values[0].clone()];
+                    match kind.is_add() {
+                        true => upserts.insert(key, values.clone()),
+                        false => upserts.remove(&key),
+                    };
+                }
                 if let Some(reader) = &mut self.reader {
                     let fits = reader.apply(kind, vec![values[0].clone()], values.clone());
                     fits.unwrap_or_else(|misfit| panic!("{misfit}\n{}", self.text));
@@ -347,6 +362,9 @@ impl Trace {
     pub(crate) async fn check(&self) {
         if let Some(reader) = &self.reader {
             assert_eq!(*reader.rows(), self.rows().await, "{}", self.text);
+        }
+        if let Some(upserts) = &self.upserts {
+            assert_eq!(*upserts, self.rows().await, "{}", self.text);
         }
     }
 

@@ -1,0 +1,153 @@
+//! Another number of buckets.
+
+use std::collections::BTreeMap;
+
+use futures::TryStreamExt;
+use paimon_format::options::Options;
+use paimon_manifest::scan::{BucketFiles, ScanFilter};
+use paimon_manifest::schema::SchemaChange;
+use paimon_manifest::snapshot::{Snapshot, TimeTravel};
+
+use crate::error::{Error, Result};
+use crate::options::BucketMode;
+use crate::partition::{Partition, Selection};
+use crate::read::BatchVisibility;
+use crate::table::Table;
+use crate::write::{BATCH_IDENTIFIER, certainly_not_committed};
+
+/// A partition that has another number of buckets now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RescaledPartition {
+    /// The partition.
+    pub partition: Partition,
+    /// The number of buckets before.
+    pub buckets_before: i32,
+    /// Rows that were written anew.
+    pub rows: u64,
+    /// The snapshot that holds them.
+    pub snapshot: i64,
+}
+
+impl Table {
+    /// Gives the selected partitions another fixed number of buckets: sets the option `bucket` in the schema, then overwrites each
+    /// partition whose files are in another number, one snapshot a partition. A partition that is not rescaled stays readable, and
+    /// refuses writes until it is. Started again after a failure it does the rest. Returns the partitions that were rewritten.
+    ///
+    /// Errors: `Invalid` when the table has no fixed number of buckets, or holds rows on level 0 that reads do not see;
+    /// `Conflict` when someone wrote into a partition meanwhile: nothing of it is lost, and nothing of this rewrite is visible.
+    ///
+    /// Source: `org.apache.paimon.flink.action.RescaleAction`, and `ALTER TABLE … SET ('bucket' = …)` before it.
+    pub async fn rescale(&self, buckets: i32, partitions: &Selection) -> Result<Vec<RescaledPartition>> {
+        if buckets < 1 {
+            return Err(Error::invalid(format!("{buckets} buckets: expected a number above 0")));
+        }
+        let BucketMode::Fixed(current) = BucketMode::from_options(self.options())? else {
+            return Err(Error::invalid(
+                "the table has no fixed number of buckets (option 'bucket'), so there is nothing to rescale",
+            ));
+        };
+        let table = match current == buckets {
+            true => self.refreshed().await?,
+            false => {
+                let change = SchemaChange::SetOption {
+                    key: "bucket".to_owned(),
+                    value: buckets.to_string(),
+                };
+                self.alter(&[change]).await?
+            }
+        };
+        // A partition whose rows are all deleted has no new files: it must go all the same.
+        let only_named: Options = [("dynamic-partition-overwrite", "false")].into_iter().collect();
+        let table = table.with_options(&only_named)?;
+        table.rewrite_partitions(buckets, partitions).await
+    }
+
+    async fn rewrite_partitions(&self, buckets: i32, partitions: &Selection) -> Result<Vec<RescaledPartition>> {
+        let mut rescaled = Vec::new();
+        let Some(mut snapshot) = self.snapshot_store().latest().await? else {
+            return Ok(rescaled);
+        };
+        let fields = self.partition_fields();
+        let filter = match partitions.predicate(&fields, &self.default_partition_name())? {
+            Some(predicate) => ScanFilter::all().with_partition_predicate(predicate),
+            None => ScanFilter::all(),
+        };
+        let files = self.files(&snapshot, filter).await?;
+        let mut others: BTreeMap<&[u8], Vec<&BucketFiles>> = BTreeMap::new();
+        for bucket in files
+            .iter()
+            .filter(|files| files.bucket >= 0 && files.total_buckets != buckets)
+        {
+            others.entry(bucket.partition.as_bytes()).or_default().push(bucket);
+        }
+        for files in others.into_values() {
+            let Some(first) = files.first() else { continue };
+            let partition = Partition::new(first.partition.clone(), &fields)?;
+            self.check_all_visible(&partition, &files)?;
+            let (rows, id) = self.rewrite(&partition, &snapshot).await?;
+            snapshot = self.snapshot_store().get(id).await.map_err(Error::from)?;
+            rescaled.push(RescaledPartition {
+                partition,
+                buckets_before: first.total_buckets,
+                rows,
+                snapshot: id,
+            });
+        }
+        Ok(rescaled)
+    }
+
+    /// What a read does not see would be lost.
+    fn check_all_visible(&self, partition: &Partition, files: &[&BucketFiles]) -> Result<()> {
+        let mut files = files.iter().flat_map(|bucket| &bucket.files);
+        let sees_level_0 = BatchVisibility::of(self)?.levels.contains(0);
+        if !sees_level_0 && files.any(|file| file.level == 0) {
+            return Err(Error::invalid(format!(
+                "partition {partition}: it has rows on level 0, which reads do not see; compact it before it is rescaled"
+            )));
+        }
+        Ok(())
+    }
+
+    /// Writes the rows that a partition has in a snapshot into new buckets, in place of the old ones.
+    async fn rewrite(&self, partition: &Partition, snapshot: &Snapshot) -> Result<(u64, i64)> {
+        let values = partition
+            .values()
+            .map(|(name, value)| (name.to_owned(), value.map(str::to_owned)));
+        let values: BTreeMap<_, _> = values.collect();
+        let mut selection = Selection::all();
+        if !values.is_empty() {
+            selection.partitions.push(values);
+        }
+        let read = self
+            .read_builder()
+            .select(selection.clone())
+            .time_travel(TimeTravel::SnapshotId(snapshot.id));
+        let builder = self.write_builder().overwrite(selection).read_from(snapshot.id);
+        let mut writer = builder.new_write()?;
+        let written = async {
+            let mut rows = read.new_read().stream(read.new_scan().plan().await?.splits)?;
+            let mut count = 0;
+            while let Some(batch) = rows.try_next().await? {
+                count += batch.num_rows() as u64;
+                writer.write(&batch).await?;
+            }
+            Ok((count, writer.prepare_commit(true).await?))
+        };
+        let written: Result<_> = written.await;
+        writer.abort().await;
+        let (rows, messages) = written?;
+        let commit = builder.new_commit()?;
+        match commit.commit(BATCH_IDENTIFIER, messages.clone()).await {
+            Ok(ids) => match ids.last() {
+                Some(id) => Ok((rows, *id)),
+                None => Err(Error::internal("an overwrite without a snapshot")),
+            },
+            Err(error) => {
+                if certainly_not_committed(&error) {
+                    commit.abort(&messages).await?;
+                }
+                Err(error)
+            }
+        }
+    }
+}
