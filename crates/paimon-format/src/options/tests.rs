@@ -192,9 +192,6 @@ fn refused(table_use: TableUse, pairs: &[(&str, &str)]) -> Option<String> {
 }
 
 #[rstest]
-#[case("merge-engine", "first-row", "write such tables")]
-#[case("changelog-producer", "lookup", "write such tables (accepted: none)")]
-#[case("deletion-vectors.enabled", "true", "write such tables (accepted: false)")]
 #[case("bucket", "-2", "write such tables (accepted: positive numbers)")]
 #[case("file-index.bloom-filter.columns", "a", "write such tables")]
 #[case("manifest.format", "orc", "write such tables (accepted: avro)")]
@@ -202,6 +199,16 @@ fn writing_is_refused(#[case] key: &str, #[case] value: &str, #[case] expected: 
     let message = refused(TableUse::Write, &[(key, value)]);
     let expected = format!("not supported: option '{key}' = '{value}': this engine does not {expected}");
     assert_eq!(message, Some(expected));
+}
+
+#[rstest]
+#[case("merge-engine", "first-row")]
+#[case("changelog-producer", "lookup")]
+#[case("changelog-producer", "full-compaction")]
+#[case("deletion-vectors.enabled", "true")]
+#[case("force-lookup", "true")]
+fn writing_is_accepted(#[case] key: &str, #[case] value: &str) {
+    assert_eq!(refused(TableUse::Write, &[(key, value)]), None);
 }
 
 #[test]

@@ -45,6 +45,7 @@ impl ChangelogProducer {
 ///
 /// Source: `org.apache.paimon.mergetree.compact.ChangelogMergeTreeRewriter.UpgradeStrategy`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::enum_variant_names, reason = "Java's names")]
 pub(crate) enum UpgradeStrategy {
     /// Its level changes, nothing is read.
     NoChangelogNoRewrite,
