@@ -72,6 +72,6 @@ async fn they_are_written_as_java_does(#[case] table: &str, #[case] kind: Bitmap
 async fn bytes(storage: &Arc<dyn Storage>, location: FileLocation) -> Vec<u8> {
     match location {
         FileLocation::Table(path) => storage.read_all(&path).await.unwrap().to_vec(),
-        FileLocation::External(path) => panic!("{path}: outside of the table"),
+        FileLocation::External(path) => unreachable!("{path}: outside of the table"),
     }
 }

@@ -3,6 +3,8 @@
 //! Two layouts of the same steps differ. *Small*: level 0 is much smaller than the top level, which has wide filler rows, and goes to the
 //! level above it. *Whole*: `compaction.size-ratio` is so large that level 0 takes the top level along.
 
+#![expect(clippy::future_not_send, reason = "a trace runs on the thread of its test")]
+
 mod aggregation;
 mod deduplicate;
 mod first_row;
