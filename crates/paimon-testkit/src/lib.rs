@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`faulty`] | a storage that fails, loses answers or is slow, by plan or at random |
 //! | [`model`] | what a primary-key table must hold, row by row |
-//! | [`print`] | rows, changes and compactions as lines of text |
+//! | [`mod@print`] | rows, changes and compactions as lines of text |
 //! | [`replay`] | a table made of its changelog, which must fit |
 
 pub mod faulty;

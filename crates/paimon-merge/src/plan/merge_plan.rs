@@ -19,7 +19,7 @@ pub type PassRule = Arc<dyn Fn(i32) -> bool + Send + Sync>;
 /// How a merge is cut into blocks, and what passes through it.
 #[derive(Clone)]
 pub struct PlanOptions {
-    /// Keys a block. A key with more versions than this is cut into several blocks, too (see [`KeyGroups::open`]).
+    /// Keys a block. A key with more versions than this is cut into several blocks, too (see [`KeyGroups::open`](super::KeyGroups::open)).
     pub block_keys: usize,
     /// A block ends at the first key after its batches have more bytes than this. A key whose versions lie in batches of four
     /// times as many is cut.
