@@ -8,7 +8,7 @@ those beside the scenarios in testdata/golden. Java also reads our changelogs as
 not change its rows, and ours compacts tables that Java wrote, which Java then reads and compacts again. Rows are compared as the
 conformance runner does: as multisets, without kinds, arrays that are sets in any order. What the other engine still has to merge it merges by the rules of its
 version: an answer that only another expectation of the scenario has (of an older version, or what ours deviates from on purpose)
-is a skip that says so. Prints what differs, then `N passed, N failed, N skipped`.
+is a skip that says so; so is one that differs exactly as pypaimon's answer to Java's own table of the scenario does (pypaimon.json). Prints what differs, then `N passed, N failed, N skipped`.
 """
 
 import json
@@ -28,6 +28,9 @@ PYTHON = ROOT / "target" / "ci" / "pypaimon" / "bin" / "python"
 EXPECTATIONS = ["expected-ours.json", "expected-right.json", "expected-2.0.0.json", "expected.json"]
 # Aggregate functions whose arrays are sets: their order is the reference's hash order.
 SETS = {"collect", "nested_update", "nested_partial_update"}
+# What pypaimon 2.1.0 gets wrong of tables that Java wrote from the same scenarios: it knows no 64-bit deletion vectors, and sums the
+# rows of all levels of tables whose compactions look old rows up. Scenario → snapshot → what differs.
+PYPAIMON = json.loads((ROOT / "testdata" / "interop" / "pypaimon.json").read_text())
 # Rows that are shown of a table that differs.
 SHOWN = 5
 
@@ -107,9 +110,11 @@ def ask(command):
 
 
 class Tally:
-    def __init__(self, digits):
+    def __init__(self, digits, known):
         self.passed = self.failed = self.skipped = 0
         self.digits = digits
+        # Faults of the engine that is asked: scenario → snapshot → what differs.
+        self.known = known
 
     def skip(self, what, why):
         self.skipped += 1
@@ -134,15 +139,28 @@ class Tally:
         if found in answers.values():
             name = next(name for name, rows in answers.items() if rows == found)
             return self.skip(what, f"as its version merges: {name}")
+        differs = difference(answer, found, wanted)
+        if self.known.get(expectation.scenario, {}).get(str(id)) == differs:
+            return self.skip(what, f"as it reads Java's table: {json.dumps(differs, ensure_ascii=False)}")
         if wanted is None:
             return self.fail(what, "rows, where a read should fail")
         if found is None:
             return self.fail(what, answer["error"])
         self.fail(what, f"{len(found)} rows, expected {len(wanted)}")
-        for sign, these, others in (("found", found, wanted), ("expected", wanted, found)):
-            for row in [row for row in these if row not in others][:SHOWN]:
+        for sign, rows in differs.items():
+            for row in rows[:SHOWN]:
                 print(f"  only {sign}: {json.dumps(row, ensure_ascii=False)}")
         return None
+
+
+def difference(answer, found, wanted):
+    """The rows that only one of both has, or the error."""
+    if found is None:
+        return {"error": answer.get("error")}
+    return {
+        "found": [row for row in found if row not in (wanted or [])],
+        "expected": [row for row in wanted or [] if row not in found],
+    }
 
 
 def scenario_of(answer):
@@ -271,7 +289,7 @@ def main(engine, kept):
     scenarios = sorted(folder.name for folder in kept.iterdir() if folder.is_dir()) if kept.is_dir() else []
     expectations = load(scenarios)
     # pypaimon reads times to the microsecond.
-    tally = Tally(digits=9 if engine == "java" else 6)
+    tally = Tally(digits=9, known={}) if engine == "java" else Tally(digits=6, known=PYPAIMON)
     if not expectations:
         tally.skipped += 1
         print(f"skipped: no tables with an expectation in {kept}")
