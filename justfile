@@ -16,6 +16,10 @@ fmt:
 test *args:
     .ci/with_s3.py cargo test {{ args }}
 
+# Property tests with new random cases, many of them: just soak 500
+soak cases="200" *args="":
+    PAIMON_TEST_CASES={{ cases }} PROPTEST_CASES={{ cases }} cargo test {{ args }}
+
 # What needs no code to run: format, licences and bans, who opens files, clippy, documentation
 lint:
     bash .ci/run format dependencies doors clippy docs
