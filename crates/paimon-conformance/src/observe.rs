@@ -7,7 +7,7 @@ use paimon::format::meta::{DataFileMeta, FileSource};
 use paimon::format::row::BinaryRow;
 use paimon::format::types::{DataField, DataType, Datum, RowKind};
 use paimon::manifest::manifest::ManifestEntry;
-use paimon::manifest::scan::{FileStoreScan, ScanKind};
+use paimon::manifest::scan::ScanKind;
 use paimon::{Error, Snapshot, StreamStart, Table, TimeTravel};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -120,7 +120,7 @@ impl<'a> Observer<'a> {
         list: &str,
         buckets: &mut BTreeMap<(Vec<u8>, i32), Value>,
     ) -> Result<(), Error> {
-        let mut entries = self.scan()?.entries(snapshot, kind).await?;
+        let mut entries = self.table.file_store_scan()?.entries(snapshot, kind).await?;
         self.sort(&mut entries)?;
         let deleted = self.deleted(snapshot, kind).await?;
         for entry in entries {
@@ -149,23 +149,13 @@ impl<'a> Observer<'a> {
         kind: ScanKind,
     ) -> Result<BTreeMap<String, Arc<DeletionVector>>, Error> {
         let mut deleted = BTreeMap::new();
-        for bucket in self.scan()?.plan(snapshot, kind).await?.buckets {
+        for bucket in self.table.file_store_scan()?.plan(snapshot, kind).await?.buckets {
             let index = self.table.deletion_vectors(&bucket.partition, bucket.bucket)?;
             for file in bucket.deletion_index_files() {
                 deleted.extend(index.read(&file, |_| true).await?);
             }
         }
         Ok(deleted)
-    }
-
-    fn scan(&self) -> Result<FileStoreScan, Error> {
-        let table = self.table;
-        let env = table.context().env().clone();
-        Ok(FileStoreScan::new(
-            Arc::clone(table.storage()),
-            env,
-            Arc::clone(table.schema()),
-        )?)
     }
 
     /// By level; level 0 newest first, others by key.

@@ -9,7 +9,7 @@ use paimon::format::options::Options;
 use paimon::format::row::BinaryRow;
 use paimon::format::types::{Datum, RowKind, array_from_datums, arrow_schema};
 use paimon::lsm::pick::PickRule;
-use paimon::manifest::scan::{FileStoreScan, ScanKind};
+use paimon::manifest::scan::ScanKind;
 use paimon::{Context, Error, SchemaBuilder, Table, TableCommit, TableSchema, TableWrite};
 use serde_json::Value;
 
@@ -142,9 +142,7 @@ impl Player {
     async fn compact(&mut self, full: bool, partition: Option<&[Value]>, bucket: Option<i32>) -> Result<(), Error> {
         let mut targets = self.touched.clone();
         if let Some(snapshot) = self.table.snapshot_store().latest().await? {
-            let env = self.table.context().env().clone();
-            let schema = Arc::clone(self.table.schema());
-            let scan = FileStoreScan::new(Arc::clone(self.table.storage()), env, schema)?;
+            let scan = self.table.file_store_scan()?;
             for entry in scan.entries(&snapshot, ScanKind::All).await? {
                 targets.insert((entry.partition.as_bytes().to_vec(), entry.bucket), entry.partition);
             }

@@ -130,19 +130,10 @@ impl BucketStores {
             .settings(self.settings.clone())
             .env(self.env())
             .buffer_budget(buffers)
-            .restore(files);
-        let builder = match &self.expire {
-            Some(expire) => builder.expire(expire.clone()),
-            None => builder,
-        };
-        let builder = match lookup {
-            Some(lookup) => builder.lookup(lookup),
-            None => builder,
-        };
-        let builder = match vectors {
-            Some(vectors) => builder.deletion_vectors(vectors),
-            None => builder,
-        };
+            .restore(files)
+            .expire(self.expire.clone())
+            .lookup(lookup)
+            .deletion_vectors(vectors);
         Ok(builder.build()?)
     }
 

@@ -24,12 +24,23 @@ impl Table {
         }
     }
 
+    /// A scan of the table's manifests, as it sees them with its schema.
+    ///
+    /// Errors: those of [`FileStoreScan::new`].
+    pub fn file_store_scan(&self) -> Result<FileStoreScan> {
+        let env = self.context().env().clone();
+        Ok(FileStoreScan::new(
+            Arc::clone(self.storage()),
+            env,
+            Arc::clone(self.schema()),
+        )?)
+    }
+
     /// The live files of a snapshot by bucket, in the order of partition bytes and bucket.
     ///
     /// Errors: `NotFound` when the snapshot has expired; `Corrupt` when it names a file twice.
     pub(crate) async fn files(&self, snapshot: &Snapshot, filter: ScanFilter) -> Result<Vec<BucketFiles>> {
-        let env = self.context().env().clone();
-        let scan = FileStoreScan::new(Arc::clone(self.storage()), env, Arc::clone(self.schema()))?;
+        let scan = self.file_store_scan()?;
         let mut buckets = scan.with_filter(filter).plan(snapshot, ScanKind::All).await?.buckets;
         buckets.sort_by(|a, b| (a.partition.as_bytes(), a.bucket).cmp(&(b.partition.as_bytes(), b.bucket)));
         for bucket in &buckets {

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use paimon::format::types::RowKind;
 
-use super::change::{Change, ChangeDecoder, Decoded, Field, Image, before, object, text_of};
+use super::change::{Change, ChangeDecoder, Decoded, Field, Image, before, message, object, text_of};
 use super::mysql_type::MySqlType;
 use crate::error::RecordError;
-use crate::json::{Json, parse};
+use crate::json::Json;
 use crate::value::{Dialect, SourceType};
 
 static UNKNOWN: SourceType = SourceType::unknown(Dialect::Canal);
@@ -30,11 +30,9 @@ impl ChangeDecoder for CanalJson {
         record: &str,
         changes: &mut dyn FnMut(Change<'_>) -> Result<(), RecordError>,
     ) -> Result<Decoded, RecordError> {
-        let message = parse(record)?;
-        if message == Json::Null {
+        let Some(message) = message(record)? else {
             return Ok(Decoded::Nothing);
-        }
-        object("message", &message)?;
+        };
         if message.get("isDdl") == Some(&Json::Bool(true)) {
             return Ok(Decoded::Nothing);
         }

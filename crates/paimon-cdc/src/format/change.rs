@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use paimon::format::types::{DataType, RowKind};
 
 use crate::error::RecordError;
-use crate::json::Json;
+use crate::json::{Json, parse};
 use crate::value::SourceType;
 
 /// One column of a row as the source wrote it.
@@ -64,6 +64,16 @@ pub trait ChangeDecoder: Debug + Send {
 pub(super) fn image<'a>(what: &str, json: &'a Json<'a>, source: &'a SourceType) -> Result<Image<'a>, RecordError> {
     let fields = object(what, json)?.iter();
     Ok(fields.map(|(name, value)| Field { name, value, source }).collect())
+}
+
+/// A record that is an object; `None`: it is `null`. Errors: what was found instead.
+pub(super) fn message(record: &str) -> Result<Option<Json<'_>>, RecordError> {
+    let message = parse(record)?;
+    if message == Json::Null {
+        return Ok(None);
+    }
+    object("message", &message)?;
+    Ok(Some(message))
 }
 
 /// The members of an object. Errors: what was found instead.

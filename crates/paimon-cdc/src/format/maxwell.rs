@@ -2,10 +2,10 @@
 
 use paimon::format::types::{DataType, RowKind};
 
-use super::change::{Change, ChangeDecoder, Decoded, before, image, object, text_of};
+use super::change::{Change, ChangeDecoder, Decoded, before, image, message, text_of};
 use super::mysql_type::MySqlType;
 use crate::error::RecordError;
-use crate::json::{Json, parse};
+use crate::json::Json;
 use crate::value::{Dialect, SourceType};
 
 static UNKNOWN: SourceType = SourceType::unknown(Dialect::Maxwell);
@@ -25,11 +25,9 @@ impl ChangeDecoder for MaxwellJson {
         record: &str,
         changes: &mut dyn FnMut(Change<'_>) -> Result<(), RecordError>,
     ) -> Result<Decoded, RecordError> {
-        let message = parse(record)?;
-        if message == Json::Null {
+        let Some(message) = message(record)? else {
             return Ok(Decoded::Nothing);
-        }
-        object("message", &message)?;
+        };
         let row = || match message.get("data") {
             Some(data) => image("data", data, &UNKNOWN),
             None => Err(RecordError::new("there is no `data`")),

@@ -154,7 +154,7 @@ impl DataFileMeta {
         }
     }
 
-    /// Whether an upgrade must count with retracts: an unknown count means yes.
+    /// Whether a compaction must count with retracts: an unknown count means yes.
     ///
     /// Source: `org.apache.paimon.mergetree.compact.MergeTreeCompactTask#upgrade`.
     pub fn may_have_deletes(&self) -> bool {

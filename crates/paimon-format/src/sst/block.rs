@@ -9,6 +9,7 @@ use std::cmp::Ordering;
 use bytes::Bytes;
 
 use super::compress::take_block;
+use super::corrupt;
 use crate::FormatError;
 use crate::row::compacted::{CompactedKeyOrder, Input, put_bytes};
 
@@ -218,9 +219,4 @@ impl SstBlock {
         let entry = entry.ok_or_else(|| corrupt(format_args!("no entry {i} in a block of {}", self.len())))?;
         Ok(Input::new(entry))
     }
-}
-
-/// The caller names the file.
-fn corrupt(message: impl std::fmt::Display) -> FormatError {
-    FormatError::corrupt("lookup file", message)
 }

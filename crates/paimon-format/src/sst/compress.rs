@@ -8,6 +8,7 @@ use std::io::Read;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
+use super::corrupt;
 use crate::FormatError;
 use crate::row::compacted::{Input, put_varint};
 
@@ -182,9 +183,4 @@ fn checksum(block: &[u8], codec: u8) -> u32 {
 
 fn lzo() -> FormatError {
     FormatError::unsupported("lookup files compressed with lzo")
-}
-
-/// The caller names the file.
-fn corrupt(message: impl std::fmt::Display) -> FormatError {
-    FormatError::corrupt("lookup file", message)
 }

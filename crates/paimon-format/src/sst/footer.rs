@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::compress::TRAILER_BYTES;
+use super::corrupt;
 use crate::FormatError;
 use crate::row::compacted::{Input, put_varint};
 
@@ -137,9 +138,4 @@ impl SstFooter {
             .map_or(0..0, |bloom| bloom.offset..bloom.offset + u64::from(bloom.bytes));
         [bloom, self.index.range()]
     }
-}
-
-/// The caller names the file.
-fn corrupt(message: impl std::fmt::Display) -> FormatError {
-    FormatError::corrupt("lookup file", message)
 }

@@ -29,11 +29,18 @@ mod footer;
 mod reader;
 mod writer;
 
+use crate::FormatError;
+
 pub use block::SstBlock;
 pub use compress::SstCompression;
 pub use footer::{BlockHandle, SstFooter};
 pub use reader::{BlockProbe, SstIndex};
 pub use writer::{SstSettings, SstWriter};
+
+/// The caller names the file.
+fn corrupt(message: impl std::fmt::Display) -> FormatError {
+    FormatError::corrupt("lookup file", message)
+}
 
 #[cfg(test)]
 mod tests;

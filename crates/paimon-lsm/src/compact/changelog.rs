@@ -55,11 +55,6 @@ pub(crate) enum UpgradeStrategy {
     ChangelogWithRewrite,
 }
 
-/// Whether a file may have -U or -D rows; an unknown count may.
-pub(crate) fn may_hold_deletes(file: &DataFileMeta) -> bool {
-    file.delete_row_count.is_none_or(|deletes| deletes > 0)
-}
-
 /// Decides which steps of a compaction look for changes.
 ///
 /// Source: `org.apache.paimon.mergetree.compact.{LookupMergeTreeCompactRewriter, FullChangelogMergeTreeCompactRewriter}`.
@@ -101,7 +96,7 @@ impl ChangelogRules {
         if !self.lookup.need_lookup() || file.level != 0 {
             return UpgradeStrategy::NoChangelogNoRewrite;
         }
-        if format(0) != format(output_level) || (self.lookup.deletion_vector && may_hold_deletes(file)) {
+        if format(0) != format(output_level) || (self.lookup.deletion_vector && file.may_have_deletes()) {
             UpgradeStrategy::ChangelogWithRewrite
         } else if to_top || self.newest_alone {
             UpgradeStrategy::ChangelogNoRewrite

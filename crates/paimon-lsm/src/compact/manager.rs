@@ -7,7 +7,6 @@ use paimon_format::dv::BucketDvMaintainer;
 use paimon_format::env::Env;
 use paimon_format::meta::{DataFileMeta, IndexFileMeta};
 
-use super::changelog::may_hold_deletes;
 use super::{CompactResult, CompactSettings, CompactStep, CompactTask, MergeTreeCompactRewriter, drop_delete};
 use crate::LsmError;
 use crate::levels::{Levels, LevelsView, SortedRun};
@@ -174,7 +173,7 @@ impl MergeTreeCompactManager {
             section
                 .iter()
                 .flat_map(SortedRun::files)
-                .any(|file| may_hold_deletes(file))
+                .any(|file| file.may_have_deletes())
         });
         Ok(match meets_delete {
             true => CompactUnit::of_runs(self.levels.max_level(), &runs, unit.reason),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use paimon_format::kv::FileFormat;
 use paimon_format::meta::DataFileMeta;
 
-use super::changelog::{ChangelogRules, UpgradeStrategy, may_hold_deletes};
+use super::changelog::{ChangelogRules, UpgradeStrategy};
 use crate::LsmError;
 use crate::levels::{KeyOrder, Section, SortedRun, file_bytes};
 
@@ -69,7 +69,7 @@ impl StepRules<'_> {
 
     /// What is done with a file that meets no other; `None`: it stays.
     fn upgrade(&self, file: &Arc<DataFileMeta>) -> Option<CompactStep> {
-        if (self.output_level == self.max_level && may_hold_deletes(file)) || (self.must_rewrite)(file) {
+        if (self.output_level == self.max_level && file.may_have_deletes()) || (self.must_rewrite)(file) {
             return Some(self.rewrite_alone(file));
         }
         if file.level == self.output_level {

@@ -48,11 +48,6 @@ impl ReadProjection {
         &self.read
     }
 
-    /// What comes out.
-    pub fn output_schema(&self) -> &SchemaRef {
-        &self.schema
-    }
-
     /// The output columns of a read batch, not copied.
     pub fn project(&self, batch: &KvBatch) -> Result<RecordBatch, LsmError> {
         let columns = self

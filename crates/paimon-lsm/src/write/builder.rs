@@ -81,20 +81,20 @@ impl MergeTreeWriterBuilder {
     }
 
     /// Compactions drop expired rows.
-    pub fn expire(mut self, expire: RecordLevelExpire) -> Self {
-        self.expire = Some(expire);
+    pub fn expire(mut self, expire: Option<RecordLevelExpire>) -> Self {
+        self.expire = expire;
         self
     }
 
     /// Where compactions look old rows up; must be given when the settings say that they do.
-    pub fn lookup(mut self, lookup: Arc<dyn LookupSource>) -> Self {
-        self.lookup = Some(lookup);
+    pub fn lookup(mut self, lookup: Option<Arc<dyn LookupSource>>) -> Self {
+        self.lookup = lookup;
         self
     }
 
     /// The bucket's deletion vectors, as the last snapshot shows them; must be given when the settings say that the table has them.
-    pub fn deletion_vectors(mut self, vectors: BucketDvMaintainer) -> Self {
-        self.vectors = Some(vectors);
+    pub fn deletion_vectors(mut self, vectors: Option<BucketDvMaintainer>) -> Self {
+        self.vectors = vectors;
         self
     }
 

@@ -89,7 +89,7 @@ impl Bucket {
             .engine(self.engine())
             .env(self.env.clone())
             .settings(self.settings.clone())
-            .lookup(Arc::new(ScanLookup::new(Arc::clone(&self.files))))
+            .lookup(Some(Arc::new(ScanLookup::new(Arc::clone(&self.files)))))
     }
 
     /// A writer that starts from the last snapshot.

@@ -181,7 +181,7 @@ async fn old_rows_are_marked_as_deleted() {
     let mut bucket = Bucket::with_options(&[("changelog-producer", "lookup"), ("deletion-vectors.enabled", "true")]);
     let vectors = no_vectors(&bucket);
     let index = vectors.index().clone();
-    let mut writer = bucket.builder().deletion_vectors(vectors).build().unwrap();
+    let mut writer = bucket.builder().deletion_vectors(Some(vectors)).build().unwrap();
     base(&mut bucket, &mut writer).await;
     let mut text = String::new();
     for changes in [

@@ -59,7 +59,7 @@ async fn compactions_drop_expired_rows() {
     let expire = RecordLevelExpire::from_options(&options, &bucket.schema)
         .unwrap()
         .unwrap();
-    let mut writer = bucket.builder().expire(expire).build().unwrap();
+    let mut writer = bucket.builder().expire(Some(expire)).build().unwrap();
     let changes = [
         (1, Some(now - 3600)),
         (2, Some(now - 3601)),

@@ -166,17 +166,27 @@ impl FileStoreCommit {
             };
             ids.push(self.make_snapshot(&request).await?);
         }
-        if !changes.compact.is_empty() {
-            let request = SnapshotRequest {
-                changes: &changes.compact,
-                kind: CommitKind::Compact,
-                check: true,
-                committable,
-                replaces: None,
-            };
-            ids.push(self.make_snapshot(&request).await?);
-        }
+        ids.extend(self.commit_compact(&changes, committable).await?);
         Ok(ids)
+    }
+
+    /// The COMPACT snapshot of what compactions made, if they made anything.
+    pub(super) async fn commit_compact(
+        &self,
+        changes: &CommitChanges,
+        committable: &ManifestCommittable,
+    ) -> Result<Option<i64>> {
+        if changes.compact.is_empty() {
+            return Ok(None);
+        }
+        let request = SnapshotRequest {
+            changes: &changes.compact,
+            kind: CommitKind::Compact,
+            check: true,
+            committable,
+            replaces: None,
+        };
+        self.make_snapshot(&request).await.map(Some)
     }
 
     /// Tries until a snapshot is there, a conflict shows, or the retries are used up.

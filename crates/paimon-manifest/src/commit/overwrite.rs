@@ -69,16 +69,7 @@ impl FileStoreCommit {
                     .await?,
             );
         }
-        if !changes.compact.is_empty() {
-            let request = SnapshotRequest {
-                changes: &changes.compact,
-                kind: CommitKind::Compact,
-                check: true,
-                committable,
-                replaces: None,
-            };
-            ids.push(self.make_snapshot(&request).await?);
-        }
+        ids.extend(self.commit_compact(&changes, committable).await?);
         self.abort(&changelog_alone(&committable.messages)).await?;
         Ok(ids)
     }

@@ -159,11 +159,6 @@ impl SnapshotStore {
         Ok(self.storage.put(LATEST, Bytes::from(id.to_string())).await?)
     }
 
-    /// Notes the earliest id.
-    pub async fn write_earliest_hint(&self, id: i64) -> Result<()> {
-        Ok(self.storage.put(EARLIEST, Bytes::from(id.to_string())).await?)
-    }
-
     /// Reads a JSON file, again after a pause when it does not parse.
     pub(super) async fn read<T>(&self, path: &str, parse: impl Fn(&str, &[u8]) -> Result<T>) -> Result<Option<T>> {
         let mut attempt = 1;

@@ -80,6 +80,10 @@ impl Accumulate for Collect {
         self.add(acc, value)
     }
 
+    fn accepts_retract(&self) -> bool {
+        true
+    }
+
     fn retract(&self, acc: &mut Collected, value: Datum) -> Option<Result<(), MergeError>> {
         if let (Some(all), Some(mut gone)) = (&mut acc.elements, elements_of(value)) {
             gone.sort();

@@ -1,14 +1,11 @@
 //! `min` and `max`.
 
 use std::cmp::Ordering;
+use std::convert::Infallible;
 use std::fmt::Debug;
-use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
-use arrow_array::{
-    Array, ArrayRef, ArrowNativeTypeOp, ArrowPrimitiveType, PrimitiveArray, UInt32Array, downcast_primitive,
-};
+use arrow_array::{Array, ArrayRef, ArrowNativeTypeOp, UInt32Array, downcast_primitive};
 use arrow_ord::ord::make_comparator;
 use arrow_schema::SortOptions;
 use arrow_select::concat::concat;
@@ -16,7 +13,8 @@ use arrow_select::take::take;
 use paimon_format::types::{TypeKind, canonical_nan};
 
 use super::column::Site;
-use super::{AggregatedColumn, Aggregation, Aggregator, AggregatorFactory, Step, fold_groups, plain_groups, step_of};
+use super::natives::{NativeFunction, Natives};
+use super::{AggregatedColumn, Aggregation, Aggregator, AggregatorFactory, Step, fold_groups, step_of};
 use crate::MergeError;
 
 /// `min` or `max`, in Java's order: NaN highest, -0.0 below 0.0, text and binary by unsigned bytes. Nulls count as nothing.
@@ -59,11 +57,7 @@ impl ExtremeFactory {
         let wins = self.wins;
         macro_rules! native {
             ($primitive:ty) => {
-                Box::new(NativeExtreme::<$primitive> {
-                    wins,
-                    site,
-                    kept: None,
-                })
+                Box::new(Natives::<$primitive, _>::new(NativeExtreme { wins }, site))
             };
         }
         downcast_primitive! {
@@ -75,55 +69,32 @@ impl ExtremeFactory {
 
 /// Compares native values.
 #[derive(Debug)]
-struct NativeExtreme<T: ArrowPrimitiveType> {
+struct NativeExtreme {
     wins: Ordering,
-    site: Site,
-    /// An open group's extreme value.
-    kept: Option<T::Native>,
 }
 
-impl<T: ArrowPrimitiveType + Debug> Aggregator for NativeExtreme<T> {
-    fn fold(&mut self, values: &ArrayRef, steps: &[Step], ends: &[u32], open: bool) -> Result<ArrayRef, MergeError> {
-        let (wins, site) = (self.wins, &self.site);
-        let values = canonical_nan(values);
-        let Some(values) = values.as_primitive_opt::<T>() else {
-            return Err(site.wrong_array(values.data_type()));
-        };
-        let better = |held: T::Native, value: T::Native| if value.compare(held) == wins { value } else { held };
-        if self.kept.is_none()
-            && let Some(groups) = plain_groups(values.null_count(), steps, ends, open)
-        {
-            let natives = values.values();
-            let best = |group: Range<usize>| {
-                let best = natives.get(group).unwrap_or_default().iter().copied().reduce(better);
-                best.unwrap_or_default()
-            };
-            let results = PrimitiveArray::<T>::new(groups.map(best).collect(), None);
-            return Ok(Arc::new(results.with_data_type(site.arrow.clone())));
-        }
-        let mut results: Vec<Option<T::Native>> = Vec::with_capacity(ends.len());
-        fold_groups(
-            &mut self.kept,
-            ends,
-            open,
-            |held, row| {
-                let value = values.is_valid(row).then(|| values.value(row));
-                *held = match (step_of(steps, row), *held, value) {
-                    (Step::Retract, ..) => return Err(site.unretractable()),
-                    (Step::Start, _, value) => value,
-                    (_, Some(held), Some(value)) => Some(better(held, value)),
-                    (_, held, value) => held.or(value),
-                };
-                Ok(())
-            },
-            |held| results.push(held),
-        )?;
-        let results: PrimitiveArray<T> = results.into_iter().collect();
-        Ok(Arc::new(results.with_data_type(site.arrow.clone())))
+impl<N: ArrowNativeTypeOp> NativeFunction<N> for NativeExtreme {
+    type Error = Infallible;
+
+    fn prepare(&self, values: &ArrayRef) -> ArrayRef {
+        canonical_nan(values)
     }
 
-    fn reset(&mut self) {
-        self.kept = None;
+    #[inline]
+    fn combine(&self, acc: N, value: N) -> Result<N, Infallible> {
+        Ok(if value.compare(acc) == self.wins { value } else { acc })
+    }
+
+    fn accepts_retract(&self) -> bool {
+        false
+    }
+
+    fn take_back(&self, acc: Option<N>, _value: Option<N>) -> Result<Option<N>, Infallible> {
+        Ok(acc)
+    }
+
+    fn failed(_site: &Site, error: Infallible) -> MergeError {
+        match error {}
     }
 }
 

@@ -46,11 +46,13 @@ pub(super) trait Accumulate: Debug + Send {
 
     /// Whether there is a [`retract`](Self::retract).
     fn accepts_retract(&self) -> bool {
-        true
+        false
     }
 
-    /// `acc = retract(acc, value)`; `None`: it cannot.
-    fn retract(&self, acc: &mut Self::State, value: Datum) -> Option<Result<(), MergeError>>;
+    /// `acc = retract(acc, value)`; `None` (the default): it cannot.
+    fn retract(&self, _acc: &mut Self::State, _value: Datum) -> Option<Result<(), MergeError>> {
+        None
+    }
 
     /// What the accumulator holds.
     fn finish(&self, acc: Self::State) -> Datum;

@@ -127,6 +127,10 @@ impl Accumulate for MergeMap {
         Ok(())
     }
 
+    fn accepts_retract(&self) -> bool {
+        true
+    }
+
     fn retract(&self, acc: &mut Held, value: Datum) -> Option<Result<(), MergeError>> {
         if let (Some(all), Datum::Map(gone)) = (acc.entries(), value) {
             gone.iter().for_each(|(key, _)| all.remove(key));
@@ -220,14 +224,6 @@ impl Accumulate for MergeMapWithKeyTime {
             }
         }
         Ok(())
-    }
-
-    fn accepts_retract(&self) -> bool {
-        false
-    }
-
-    fn retract(&self, _acc: &mut Held, _value: Datum) -> Option<Result<(), MergeError>> {
-        None
     }
 
     fn finish(&self, acc: Held) -> Datum {

@@ -12,6 +12,7 @@
 //! | `nested` | `nested_update`, `nested_partial_update` |
 //! | `bitmap`, `bitmap64` | `rbm32`, `rbm64` |
 //! | `sketch` | `theta_sketch`, `hll_sketch` |
+//! | `natives` | what numbers and extremes share |
 //! | `union` | what bitmaps and sketches share |
 //!
 //! Own functions join by [`AggregatorFactory`].
@@ -26,6 +27,7 @@ mod extremes;
 mod function;
 mod listagg;
 mod maps;
+mod natives;
 mod nested;
 mod numbers;
 mod registry;

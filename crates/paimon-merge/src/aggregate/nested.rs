@@ -285,6 +285,10 @@ impl Accumulate for NestedUpdate {
         rows_of(value).try_for_each(|row| self.put(rows, row, self.limit))
     }
 
+    fn accepts_retract(&self) -> bool {
+        true
+    }
+
     fn retract(&self, acc: &mut Held, value: Datum) -> Option<Result<(), MergeError>> {
         Some(self.take_back(acc, value))
     }
@@ -331,14 +335,6 @@ impl Accumulate for NestedPartialUpdate {
         }
         let rows = acc.rows(|rows, row| self.put(rows, row))?;
         rows_of(value).try_for_each(|row| self.put(rows, row))
-    }
-
-    fn accepts_retract(&self) -> bool {
-        false
-    }
-
-    fn retract(&self, _acc: &mut Held, _value: Datum) -> Option<Result<(), MergeError>> {
-        None
     }
 
     fn finish(&self, acc: Held) -> Datum {

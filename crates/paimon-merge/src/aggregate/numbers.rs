@@ -1,17 +1,15 @@
 //! `sum` and `product` of numbers.
 
 use std::fmt::Debug;
-use std::ops::Range;
-use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
+use arrow_array::ArrowPrimitiveType;
 use arrow_array::types::{Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type};
-use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, PrimitiveArray};
 use paimon_format::types::TypeKind;
 
 use super::column::Site;
 use super::decimals::DecimalMath;
-use super::{AggregatedColumn, Aggregation, Aggregator, AggregatorFactory, Step, fold_groups, plain_groups, step_of};
+use super::natives::{NativeFunction, Natives};
+use super::{AggregatedColumn, Aggregation, Aggregator, AggregatorFactory};
 use crate::MergeError;
 
 /// Why there is no result.
@@ -97,95 +95,43 @@ enum Operation {
     Product,
 }
 
-impl Operation {
-    /// `agg(acc, value)` of two values.
-    #[inline]
-    fn combine<N>(self, math: &impl Math<N>, left: N, right: N) -> Result<N, MathError> {
-        match self {
-            Self::Sum => math.add(left, right),
-            Self::Product => math.multiply(left, right),
-        }
-    }
-
-    /// `retract(acc, value)`.
-    fn take_back<N>(self, math: &impl Math<N>, acc: Option<N>, value: Option<N>) -> Result<Option<N>, MathError> {
-        match (self, acc, value) {
-            (_, acc, None) => Ok(acc),
-            (Self::Sum, None, Some(value)) => math.negate(value).map(Some),
-            (Self::Sum, Some(acc), Some(value)) => math.subtract(acc, value).map(Some),
-            (Self::Product, None, Some(_)) => Ok(None),
-            (Self::Product, Some(acc), Some(value)) => math.divide(acc, value).map(Some),
-        }
-    }
-}
-
-/// Folds one primitive type.
+/// An operation with the arithmetic of a type.
 #[derive(Debug)]
-struct Arithmetic<T: ArrowPrimitiveType, M> {
+struct Arithmetic<M> {
     operation: Operation,
     math: M,
-    site: Site,
-    /// An open group's accumulator.
-    kept: Option<T::Native>,
 }
 
-impl<T: ArrowPrimitiveType + Debug, M: Math<T::Native>> Aggregator for Arithmetic<T, M> {
-    fn fold(&mut self, values: &ArrayRef, steps: &[Step], ends: &[u32], open: bool) -> Result<ArrayRef, MergeError> {
-        let (operation, math, site) = (self.operation, &self.math, &self.site);
-        let Some(values) = values.as_primitive_opt::<T>() else {
-            return Err(site.wrong_array(values.data_type()));
-        };
-        let failed = |error| match error {
-            MathError::Overflow => site.overflow(),
-            MathError::Undefined(reason) => site.value(format!("{}: {reason}", site.function)),
-        };
-        if self.kept.is_none()
-            && let Some(groups) = plain_groups(values.null_count(), steps, ends, open)
-        {
-            let natives = values.values();
-            let fold = |group: Range<usize>| {
-                let mut all = natives.get(group).unwrap_or_default().iter().copied();
-                let first = all.next().unwrap_or_default();
-                all.try_fold(first, |acc, value| operation.combine(math, acc, value))
-            };
-            let results = groups
-                .map(fold)
-                .collect::<Result<Vec<T::Native>, _>>()
-                .map_err(failed)?;
-            let results = PrimitiveArray::<T>::new(results.into(), None);
-            return Ok(Arc::new(results.with_data_type(site.arrow.clone())));
-        }
-        let mut results: Vec<Option<T::Native>> = Vec::with_capacity(ends.len());
-        fold_groups(
-            &mut self.kept,
-            ends,
-            open,
-            |acc, row| {
-                let value = values.is_valid(row).then(|| values.value(row));
-                let result = match step_of(steps, row) {
-                    // Both are commutative.
-                    Step::Add | Step::Late => match (*acc, value) {
-                        (Some(left), Some(right)) => operation.combine(math, left, right).map(Some),
-                        (left, right) => Ok(left.or(right)),
-                    },
-                    Step::Retract => operation.take_back(math, *acc, value),
-                    Step::Start => Ok(value),
-                };
-                *acc = result.map_err(failed)?;
-                Ok(())
-            },
-            |acc| results.push(acc),
-        )?;
-        let results: PrimitiveArray<T> = results.into_iter().collect();
-        Ok(Arc::new(results.with_data_type(site.arrow.clone())))
-    }
+impl<N, M: Math<N>> NativeFunction<N> for Arithmetic<M> {
+    type Error = MathError;
 
-    fn reset(&mut self) {
-        self.kept = None;
+    #[inline]
+    fn combine(&self, acc: N, value: N) -> Result<N, MathError> {
+        match self.operation {
+            Operation::Sum => self.math.add(acc, value),
+            Operation::Product => self.math.multiply(acc, value),
+        }
     }
 
     fn accepts_retract(&self) -> bool {
         true
+    }
+
+    fn take_back(&self, acc: Option<N>, value: Option<N>) -> Result<Option<N>, MathError> {
+        match (self.operation, acc, value) {
+            (_, acc, None) => Ok(acc),
+            (Operation::Sum, None, Some(value)) => self.math.negate(value).map(Some),
+            (Operation::Sum, Some(acc), Some(value)) => self.math.subtract(acc, value).map(Some),
+            (Operation::Product, None, Some(_)) => Ok(None),
+            (Operation::Product, Some(acc), Some(value)) => self.math.divide(acc, value).map(Some),
+        }
+    }
+
+    fn failed(site: &Site, error: MathError) -> MergeError {
+        match error {
+            MathError::Overflow => site.overflow(),
+            MathError::Undefined(reason) => site.value(format!("{}: {reason}", site.function)),
+        }
     }
 }
 
@@ -227,12 +173,7 @@ fn arithmetic(operation: Operation, column: &AggregatedColumn<'_>) -> Result<Agg
         math: M,
         site: Site,
     ) -> Box<dyn Aggregator> {
-        Box::new(Arithmetic::<T, M> {
-            operation,
-            math,
-            site,
-            kept: None,
-        })
+        Box::new(Natives::<T, _>::new(Arithmetic { operation, math }, site))
     }
     let site = column.site()?;
     Ok(Aggregation::Compute(match column.field.data_type.kind {

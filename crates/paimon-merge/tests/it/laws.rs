@@ -64,17 +64,22 @@ fn functions_are_lawful(#[case] function: &str, #[case] kind: TypeKind, #[case] 
     check_engine(&AggregationFactory, &schema, &options).unwrap();
 }
 
-/// Keys, times and values from few, so that they meet; no null values, which take keys away (see below).
-#[test]
-fn maps_with_times_are_lawful() {
+/// `MAP<INT, ROW<v INT, ts STRING>>`
+fn map_with_times() -> TypeKind {
     let fields = vec![
         DataField::new(10, "v", DataType::nullable(INT)),
         DataField::new(11, "ts", DataType::nullable(STRING)),
     ];
-    let kind = TypeKind::Map(
+    TypeKind::Map(
         Box::new(DataType::not_null(INT)),
         Box::new(DataType::nullable(TypeKind::Row(fields))),
-    );
+    )
+}
+
+/// Keys, times and values from few, so that they meet; no null values, which take keys away (see below).
+#[test]
+fn maps_with_times_are_lawful() {
+    let kind = map_with_times();
     let value = |numbers: &mut Numbers| {
         let keys = (0..4).filter(|_| numbers.below(2) == 0).collect::<Vec<i32>>();
         let mut row = || {
@@ -364,14 +369,7 @@ fn retracts_of_collections_depend_on_the_grouping(
 /// A null value takes its key away; merged with what is newer first, it is forgotten.
 #[test]
 fn null_values_in_maps_with_times_depend_on_the_grouping() {
-    let fields = vec![
-        DataField::new(10, "v", DataType::nullable(INT)),
-        DataField::new(11, "ts", DataType::nullable(STRING)),
-    ];
-    let kind = TypeKind::Map(
-        Box::new(DataType::not_null(INT)),
-        Box::new(DataType::nullable(TypeKind::Row(fields))),
-    );
+    let kind = map_with_times();
     let table = Table::new(
         "aggregation",
         &[("v", kind)],

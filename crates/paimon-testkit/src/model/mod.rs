@@ -4,11 +4,12 @@
 //!
 //! | File | What it holds |
 //! |---|---|
-//! | `functions` | the aggregate functions |
+//! | `functions`, `nested` | the aggregate functions |
 //! | `aggregation`, `partial` | the engines that need more than a line |
 
 mod aggregation;
 mod functions;
+mod nested;
 mod partial;
 
 use std::cmp::Ordering;

@@ -199,10 +199,15 @@ impl PartialUpdate {
         Some(held.is_none_or(|held| sequence.cmp(held) != Ordering::Less))
     }
 
-    fn add(&self, state: &mut State, values: &[Datum]) -> Result<(), String> {
-        let newer: Vec<Option<bool>> = (0..self.groups.len())
+    /// [`is_newer`](Self::is_newer) of every group.
+    fn newer(&self, state: &State, values: &[Datum]) -> Vec<Option<bool>> {
+        (0..self.groups.len())
             .map(|group| self.is_newer(state, group, values))
-            .collect();
+            .collect()
+    }
+
+    fn add(&self, state: &mut State, values: &[Datum]) -> Result<(), String> {
+        let newer = self.newer(state, values);
         for (position, column) in self.columns.iter().enumerate() {
             let (held, value) = (&mut state.columns[position], &values[position]);
             match column {
@@ -222,9 +227,7 @@ impl PartialUpdate {
     }
 
     fn retract(&self, state: &mut State, values: &[Datum], is_oldest: bool) -> Result<(), String> {
-        let newer: Vec<Option<bool>> = (0..self.groups.len())
-            .map(|group| self.is_newer(state, group, values))
-            .collect();
+        let newer = self.newer(state, values);
         for (position, column) in self.columns.iter().enumerate() {
             let (held, value) = (&mut state.columns[position], &values[position]);
             match column {

@@ -1,11 +1,12 @@
 //! From a snapshot to the files that tell what changed.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use paimon_format::meta::DataFileMeta;
 use paimon_format::row::BinaryRow;
-use paimon_manifest::manifest::{FileKind, ManifestEntry};
-use paimon_manifest::scan::{DataSplit, FileStoreScan, ScanKind, ValueFiltering};
+use paimon_manifest::manifest::{FileIdentity, FileKind, ManifestEntry};
+use paimon_manifest::scan::{DataSplit, ScanKind, ValueFiltering};
 use paimon_manifest::snapshot::Snapshot;
 
 use super::read::ChangesReader;
@@ -57,7 +58,7 @@ impl ChangesReader {
     ///
     /// Source: `org.apache.paimon.table.source.MergeTreeSplitGenerator#splitForStreaming`.
     pub(super) async fn plan_changes(&self, snapshot: &Snapshot, kind: ScanKind) -> Result<Vec<ChangeSplit>> {
-        let mut scan = self.scan()?;
+        let mut scan = self.table().file_store_scan()?;
         if let Some(filter) = &self.read.filter {
             // Every change is tested by itself, so a file in which none passes can go.
             scan = scan.with_predicate(filter, ValueFiltering::EachFile)?;
@@ -84,14 +85,27 @@ impl ChangesReader {
     /// Source: `org.apache.paimon.table.source.snapshot.SnapshotReaderImpl#readChanges`.
     pub(super) async fn plan_overwrite(&self, snapshot: &Snapshot) -> Result<Vec<ChangeSplit>> {
         let selected = Selected::new(self)?;
-        let entries = self.scan()?.delta_entries(snapshot).await?;
-        let of_kind = |kind: FileKind| entries.iter().filter(move |entry| entry.kind == kind);
-        // A file that is on both lists did not change.
-        let only_in = |kind: FileKind, other: FileKind| {
-            of_kind(kind).filter(move |entry| !of_kind(other).any(|twin| is_same_file(entry, twin)))
+        let entries = self.table().file_store_scan()?.delta_entries(snapshot).await?;
+        let of_kind = |kind: FileKind| -> HashMap<FileIdentity<'_>, &ManifestEntry> {
+            let entries = entries.iter().filter(|entry| entry.kind == kind);
+            entries.map(|entry| (entry.identity(), entry)).collect()
         };
-        let gone = only_in(FileKind::Delete, FileKind::Add).map(|entry| (FileMeaning::Gone, entry));
-        let come = only_in(FileKind::Add, FileKind::Delete).map(|entry| (FileMeaning::Come, entry));
+        let (added, deleted) = (of_kind(FileKind::Add), of_kind(FileKind::Delete));
+        // A file that is on both lists did not change.
+        let only_in = |kind: FileKind, other: &HashMap<FileIdentity<'_>, &ManifestEntry>| {
+            let differs = |entry: &&ManifestEntry| {
+                let twin = other.get(&entry.identity());
+                twin.is_none_or(|twin| twin.file != entry.file)
+            };
+            let entries = entries.iter().filter(|entry| entry.kind == kind);
+            entries.filter(differs).collect::<Vec<_>>()
+        };
+        let gone = only_in(FileKind::Delete, &added)
+            .into_iter()
+            .map(|entry| (FileMeaning::Gone, entry));
+        let come = only_in(FileKind::Add, &deleted)
+            .into_iter()
+            .map(|entry| (FileMeaning::Come, entry));
         let mut splits: Vec<ChangedFiles> = Vec::new();
         for (meaning, entry) in gone.chain(come) {
             if !selected.contains(&entry.partition, entry.bucket)? {
@@ -115,20 +129,6 @@ impl ChangesReader {
         splits.sort_by(|a, b| (a.partition.as_bytes(), a.bucket).cmp(&(b.partition.as_bytes(), b.bucket)));
         Ok(splits.into_iter().map(ChangeSplit::Files).collect())
     }
-
-    fn scan(&self) -> Result<FileStoreScan> {
-        let table = self.table();
-        let env = table.context().env().clone();
-        Ok(FileStoreScan::new(
-            Arc::clone(table.storage()),
-            env,
-            Arc::clone(table.schema()),
-        )?)
-    }
-}
-
-fn is_same_file(a: &ManifestEntry, b: &ManifestEntry) -> bool {
-    a.partition == b.partition && a.bucket == b.bucket && a.file == b.file
 }
 
 /// Which buckets the reader wants.

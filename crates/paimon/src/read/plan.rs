@@ -1,8 +1,6 @@
 //! From a snapshot to splits.
 
-use std::sync::Arc;
-
-use paimon_manifest::scan::{DataSplit, FileStoreScan, LevelRange, ScanFilter, ScanKind, SplitSettings, limit_splits};
+use paimon_manifest::scan::{DataSplit, LevelRange, ScanFilter, ScanKind, SplitSettings, limit_splits};
 use paimon_manifest::snapshot::Snapshot;
 
 use crate::error::Result;
@@ -56,12 +54,8 @@ impl TableScan {
         let ReadBuilder { table, filter, .. } = &self.read;
         table.check_readable()?;
         let visibility = BatchVisibility::of(table)?;
-        let mut scan = FileStoreScan::new(
-            Arc::clone(table.storage()),
-            table.context().env().clone(),
-            Arc::clone(table.schema()),
-        )?
-        .with_filter(ScanFilter::all().with_levels(visibility.levels.and(&levels)));
+        let levels = ScanFilter::all().with_levels(visibility.levels.and(&levels));
+        let mut scan = table.file_store_scan()?.with_filter(levels);
         if let Some(filter) = filter {
             scan = scan.with_predicate(filter, visibility.values)?;
         }

@@ -8,7 +8,7 @@ use futures::TryStreamExt;
 use paimon::format::env::Env;
 use paimon::format::options::Options;
 use paimon::format::storage::{MemoryStorage, Storage, StorageError, StorageFactory};
-use paimon::manifest::scan::{FileStoreScan, ScanKind};
+use paimon::manifest::scan::ScanKind;
 use paimon::{Context, ErrorKind, Table};
 use paimon_testkit::faulty::{CallKind, Fault, FaultPlan, FaultyStorage, Rule};
 
@@ -59,8 +59,7 @@ impl Place {
     /// Files in the bucket's folder that the latest snapshot does not name.
     async fn unreferenced(&self, table: &Table) -> Vec<String> {
         let snapshot = table.snapshot_store().latest().await.unwrap().unwrap();
-        let env = self.context.env().clone();
-        let scan = FileStoreScan::new(Arc::clone(table.storage()), env, Arc::clone(table.schema())).unwrap();
+        let scan = table.file_store_scan().unwrap();
         let plan = scan.plan(&snapshot, ScanKind::All).await.unwrap();
         let live: HashSet<String> = plan
             .buckets

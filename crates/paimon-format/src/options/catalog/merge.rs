@@ -74,7 +74,7 @@ pub(super) const SECTION: Section = Section {
             String,
             None,
             Honoured,
-            "needs `merge-engine` = aggregation or partial-update; theta_sketch, hll_sketch and rbm64 are refused on opening",
+            "needs `merge-engine` = aggregation or partial-update",
         ),
         KnownOption::new(
             "fields.<column>.ignore-retract",

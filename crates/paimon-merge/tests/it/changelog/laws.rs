@@ -312,15 +312,25 @@ impl Law {
     }
 }
 
-#[test]
-fn deduplicate() {
-    let law = |options, kinds, knows_history| Law {
+/// Where compactions always look up, a key is written once a run.
+fn law(
+    options: &'static [(&'static str, &'static str)],
+    kinds: &'static [RowKind],
+    knows_history: bool,
+    without_lookups: bool,
+) -> Law {
+    Law {
         options,
         kinds,
         knows_history,
-        without_lookups: true,
-        once: false,
-    };
+        without_lookups,
+        once: !without_lookups,
+    }
+}
+
+#[test]
+fn deduplicate() {
+    let law = |options, kinds, knows_history| law(options, kinds, knows_history, true);
     law(&[("merge-engine", "deduplicate")], ALL, true).check();
     law(&[("merge-engine", "deduplicate"), ("sequence.field", "a")], ADDS, true).check();
     law(
@@ -340,13 +350,6 @@ fn deduplicate() {
 
 #[test]
 fn partial_update() {
-    let law = |options, kinds, knows_history, without_lookups| Law {
-        options,
-        kinds,
-        knows_history,
-        without_lookups,
-        once: !without_lookups,
-    };
     law(&[("merge-engine", "partial-update")], ADDS, true, true).check();
     let on_delete = &[
         ("merge-engine", "partial-update"),
@@ -366,13 +369,6 @@ fn partial_update() {
 
 #[test]
 fn aggregation() {
-    let law = |options, kinds, knows_history, without_lookups| Law {
-        options,
-        kinds,
-        knows_history,
-        without_lookups,
-        once: !without_lookups,
-    };
     let sums = &[
         ("merge-engine", "aggregation"),
         ("fields.default-aggregate-function", "sum"),
@@ -397,11 +393,8 @@ fn aggregation() {
 #[test]
 fn first_row() {
     let law = |options, kinds| Law {
-        options,
-        kinds,
-        knows_history: true,
-        without_lookups: false,
         once: false,
+        ..law(options, kinds, true, false)
     };
     law(&[("merge-engine", "first-row")], ADDS).check();
     law(&[("merge-engine", "first-row"), ("ignore-delete", "true")], ALL).check();

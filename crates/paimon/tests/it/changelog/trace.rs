@@ -11,12 +11,14 @@ use paimon::format::kv::{BatchLimit, KeyRange, ReadSpec};
 use paimon::format::options::Options;
 use paimon::format::types::{Datum, RowKind, array_from_datums, arrow_schema};
 use paimon::manifest::manifest::ManifestEntry;
-use paimon::manifest::scan::{FileStoreScan, ScanKind};
+use paimon::manifest::scan::ScanKind;
 use paimon::manifest::snapshot::CommitKind;
 use paimon::{Context, Error, Snapshot, Table, TableCommit, TableSchema, TableWrite};
 use paimon_testkit::print::{self, CompactionLine};
 use paimon_testkit::replay::Replay;
 use tempfile::TempDir;
+
+use crate::support::datums_of;
 
 /// Keys from here on are filler: wide rows that make files large, and are not printed.
 const FILLER: i32 = 1_000_000;
@@ -269,23 +271,7 @@ impl Trace {
 
     /// The rows of the latest snapshot, by key.
     async fn rows(&self) -> BTreeMap<Vec<Datum>, Vec<Datum>> {
-        let read = self.table.read_builder();
-        let plan = read.new_scan().plan().await.unwrap();
-        let batches: Vec<RecordBatch> = read
-            .new_read()
-            .stream(plan.splits)
-            .unwrap()
-            .try_collect()
-            .await
-            .unwrap();
-        let rows = batches.iter().flat_map(|batch| {
-            (0..batch.num_rows()).map(|row| {
-                let values = batch.columns().iter();
-                values
-                    .map(|column| Datum::from_array(column, row).unwrap())
-                    .collect::<Vec<_>>()
-            })
-        });
+        let rows = datums_of(&self.table.read_builder()).await.into_iter();
         rows.map(|row| (vec![row[0].clone()], row)).collect()
     }
 
@@ -329,9 +315,7 @@ impl Trace {
     }
 
     async fn entries(&self, snapshot: &Snapshot, kind: ScanKind) -> Vec<ManifestEntry> {
-        let env = self.context.env().clone();
-        let (storage, schema) = (Arc::clone(self.table.storage()), Arc::clone(self.table.schema()));
-        let scan = FileStoreScan::new(storage, env, schema).unwrap();
+        let scan = self.table.file_store_scan().unwrap();
         scan.entries(snapshot, kind).await.unwrap()
     }
 

@@ -8,19 +8,14 @@ use paimon::format::env::{Env, InlineRuntime, Runtime};
 use paimon::format::predicate::Predicate;
 use paimon::{Context, Selection, Snapshot, StreamStart, Table, TableSchema};
 
-use super::support::{available, changes_from, delta_table, files, text, with};
+use super::support::{available, changes_from, delta_table, files, refused, stream_from, text, with};
 use crate::support::{Place, commit, commit_batch, kv_schema};
 
 #[tokio::test]
 async fn compactions_give_nothing_and_are_passed() {
     let place = Place::new();
     let table = delta_table(&place).await;
-    let mut stream = table
-        .changelog_builder()
-        .start(StreamStart::FromSnapshot(3))
-        .stream()
-        .await
-        .unwrap();
+    let mut stream = stream_from(&table, StreamStart::FromSnapshot(3)).await;
     assert_eq!(available(&mut stream).await, ["4 -D 2 b"]);
     table.compact_builder().full(true).run().await.unwrap();
     assert!(available(&mut stream).await.is_empty());
@@ -101,12 +96,7 @@ async fn partitions_come_in_order_and_can_be_chosen() {
 async fn an_audit_log_has_the_kind_in_front() {
     let place = Place::new();
     let table = delta_table(&place).await;
-    let mut stream = table
-        .changelog_builder()
-        .start(StreamStart::FromSnapshot(4))
-        .stream()
-        .await
-        .unwrap();
+    let mut stream = stream_from(&table, StreamStart::FromSnapshot(4)).await;
     let batch = stream.next_available().await.unwrap().unwrap();
     let log = batch.audit_log().unwrap();
     let names: Vec<String> = log.schema().fields().iter().map(|field| field.name().clone()).collect();
@@ -136,12 +126,7 @@ async fn a_bounded_stream_ends_before_the_first_later_watermark() {
         edit(&table, id, |snapshot| snapshot.watermark = Some(watermark)).await;
     }
     let bounded = with(&table, &[("scan.bounded.watermark", "20")]);
-    let mut stream = bounded
-        .changelog_builder()
-        .start(StreamStart::earliest())
-        .stream()
-        .await
-        .unwrap();
+    let mut stream = stream_from(&bounded, StreamStart::earliest()).await;
     let mut rows = Vec::new();
     while let Some(batch) = stream.next().await.unwrap() {
         rows.extend(text(&batch));
@@ -150,21 +135,11 @@ async fn a_bounded_stream_ends_before_the_first_later_watermark() {
     assert!(stream.has_ended());
     assert_eq!(stream.position().unwrap().snapshot, 3);
     // All rows of a snapshot beyond the bound are read, but no more.
-    let mut stream = bounded
-        .changelog_builder()
-        .start(StreamStart::FromSnapshotFull(3))
-        .stream()
-        .await
-        .unwrap();
+    let mut stream = stream_from(&bounded, StreamStart::FromSnapshotFull(3)).await;
     assert_eq!(available(&mut stream).await.len(), 3);
     assert!(stream.has_ended());
     // The bound may be behind before anything is read.
-    let mut stream = bounded
-        .changelog_builder()
-        .start(StreamStart::Latest)
-        .stream()
-        .await
-        .unwrap();
+    let mut stream = stream_from(&bounded, StreamStart::Latest).await;
     assert!(stream.next().await.unwrap().is_none());
 }
 
@@ -175,12 +150,7 @@ async fn a_delayed_stream_waits_until_snapshots_are_old_enough() {
     let now_ms = place.context.env().clock.now_ms();
     edit(&table, 4, |snapshot| snapshot.time_millis = now_ms + 60_000).await;
     let delayed = with(&table, &[("streaming.read.snapshot.delay", "1 ms")]);
-    let mut stream = delayed
-        .changelog_builder()
-        .start(StreamStart::earliest())
-        .stream()
-        .await
-        .unwrap();
+    let mut stream = stream_from(&delayed, StreamStart::earliest()).await;
     assert_eq!(available(&mut stream).await.len(), 4);
     edit(&table, 4, |snapshot| snapshot.time_millis = 0).await;
     assert_eq!(available(&mut stream).await, ["4 -D 2 b"]);
@@ -209,13 +179,8 @@ async fn overwrites_are_changes_only_when_asked_for() {
         changes_from(&asking, StreamStart::FromSnapshot(5)).await,
         ["5 -D 1 c", "5 -D 3 d", "5 +I 3 d", "5 +I 7 g"]
     );
-    let error = with(&asking, &[("changelog-producer", "lookup")])
-        .changelog_builder()
-        .stream()
-        .await
-        .unwrap_err();
     assert_eq!(
-        error.to_string(),
+        refused(&with(&asking, &[("changelog-producer", "lookup")])).await,
         "option 'streaming-read-overwrite' = 'true': a table with changelog-producer lookup tells all its changes already"
     );
 }
@@ -224,12 +189,7 @@ async fn overwrites_are_changes_only_when_asked_for() {
 async fn a_table_that_went_back_is_noticed() {
     let place = Place::new();
     let table = delta_table(&place).await;
-    let mut stream = table
-        .changelog_builder()
-        .start(StreamStart::Latest)
-        .stream()
-        .await
-        .unwrap();
+    let mut stream = stream_from(&table, StreamStart::Latest).await;
     assert!(available(&mut stream).await.is_empty());
     for file in ["snapshot-3", "snapshot-4", "LATEST"] {
         table.storage().delete(&format!("snapshot/{file}")).await.unwrap();
@@ -293,12 +253,7 @@ async fn pauses_double_until_there_is_news() {
     };
     place.context = Context::new(env);
     let table = place.create(kv_schema()).await;
-    let mut stream = table
-        .changelog_builder()
-        .start(StreamStart::Latest)
-        .stream()
-        .await
-        .unwrap();
+    let mut stream = stream_from(&table, StreamStart::Latest).await;
     for _ in 0..6 {
         assert!(stream.next_available().await.unwrap().is_none());
         stream.wait().await;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use paimon::format::predicate::Predicate;
 use paimon::{Between, IncrementalMode, TimeTravel};
 
-use super::support::{between, commit_with_changelog, delta_table, with};
+use super::support::{between, commit_with_changelog, delta_table, tag, with};
 use crate::support::{Place, commit, kv_schema, rows_of};
 
 #[tokio::test]
@@ -65,14 +65,8 @@ async fn changelogs_between_two_snapshots() {
 async fn tags_can_stand_for_their_snapshots() {
     let place = Place::new();
     let table = delta_table(&place).await;
-    for (tag, id) in [("first", 1), ("last", 4)] {
-        let json = table
-            .storage()
-            .read_all(&format!("snapshot/snapshot-{id}"))
-            .await
-            .unwrap();
-        table.storage().put(&format!("tag/tag-{tag}"), json).await.unwrap();
-    }
+    tag(&table, "first", 1).await;
+    tag(&table, "last", 4).await;
     let options = [
         ("incremental-between", "first,last"),
         ("incremental-between-tag-to-snapshot", "true"),
@@ -114,14 +108,8 @@ async fn two_states_are_compared() {
 async fn tags_are_compared_though_their_snapshots_have_expired() {
     let place = Place::new();
     let table = delta_table(&place).await;
-    for (tag, id) in [("first", 1), ("last", 4)] {
-        let json = table
-            .storage()
-            .read_all(&format!("snapshot/snapshot-{id}"))
-            .await
-            .unwrap();
-        table.storage().put(&format!("tag/tag-{tag}"), json).await.unwrap();
-    }
+    tag(&table, "first", 1).await;
+    tag(&table, "last", 4).await;
     table.storage().delete("snapshot/snapshot-1").await.unwrap();
     let tags = Between::Versions("first".to_owned(), "last".to_owned());
     assert_eq!(

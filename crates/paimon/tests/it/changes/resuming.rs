@@ -9,7 +9,7 @@ use futures::task::noop_waker;
 use paimon::format::ErrorKind;
 use paimon::{StreamPosition, StreamStart, Table, TableStream};
 
-use super::support::{available, delta_table, text, with};
+use super::support::{available, delta_table, expire, stream_from, text, with};
 use crate::support::{Place, commit, commit_batch, kv_schema};
 
 /// Two buckets; 40,000 rows a snapshot, so that a bucket comes in several batches.
@@ -194,13 +194,7 @@ async fn snapshots_that_expired_under_the_reader_are_an_error_that_says_what_to_
         .unwrap();
     let first = stream.next_available().await.unwrap().unwrap();
     stream.commit(&first.position).await.unwrap();
-    for id in [1, 2] {
-        table
-            .storage()
-            .delete(&format!("snapshot/snapshot-{id}"))
-            .await
-            .unwrap();
-    }
+    expire(&table, [1, 2]).await;
     let error = stream.next_available().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound);
     insta::assert_snapshot!(error.to_string());
@@ -232,12 +226,7 @@ async fn snapshots_that_expired_under_the_reader_are_an_error_that_says_what_to_
             .starts_with("snapshot 2, which")
     );
     // A start that is asked for moves up to what is there.
-    let mut again = table
-        .changelog_builder()
-        .start(StreamStart::FromSnapshot(1))
-        .stream()
-        .await
-        .unwrap();
+    let mut again = stream_from(&table, StreamStart::FromSnapshot(1)).await;
     assert_eq!(available(&mut again).await, ["4 -D 2 b"]);
 }
 
@@ -246,24 +235,13 @@ async fn files_that_expired_under_the_reader_are_told_as_an_expired_snapshot() {
     let place = Place::new();
     let table = delta_table(&place).await;
     let snapshot = table.snapshot_store().get(2).await.unwrap();
-    let mut stream = table
-        .changelog_builder()
-        .start(StreamStart::FromSnapshot(2))
-        .stream()
-        .await
-        .unwrap();
+    let mut stream = stream_from(&table, StreamStart::FromSnapshot(2)).await;
     let list = format!("manifest/{}", snapshot.delta_manifest_list);
     table.storage().delete(&list).await.unwrap();
     // A file that is missing while its snapshot is there is another matter.
     let error = stream.next_available().await.unwrap_err();
     assert!(error.to_string().contains(&list), "{error}");
-    for id in [1, 2] {
-        table
-            .storage()
-            .delete(&format!("snapshot/snapshot-{id}"))
-            .await
-            .unwrap();
-    }
+    expire(&table, [1, 2]).await;
     let error = stream.next_available().await.unwrap_err();
     assert!(
         error

@@ -2,7 +2,9 @@
 
 use paimon::StreamStart;
 
-use super::support::{available, changes_from, commit_with_changelog, compact_with_changelog, delta_table, with};
+use super::support::{
+    available, changes_from, commit_with_changelog, compact_with_changelog, delta_table, refused, stream_from, with,
+};
 use crate::support::{Place, commit, kv_schema};
 
 #[tokio::test]
@@ -52,13 +54,8 @@ async fn options_name_the_start() {
         let mut stream = with(&table, options).changelog_builder().stream().await.unwrap();
         assert_eq!(available(&mut stream).await, expected, "{options:?}");
     }
-    let error = with(&table, &[("scan.tag-name", "noon")])
-        .changelog_builder()
-        .stream()
-        .await
-        .unwrap_err();
     assert_eq!(
-        error.to_string(),
+        refused(&with(&table, &[("scan.tag-name", "noon")])).await,
         "option 'scan.tag-name' = 'noon': a stream of changes does not start from a tag; set 'scan.snapshot-id'"
     );
 }
@@ -117,7 +114,7 @@ async fn an_empty_table_is_followed_from_its_first_snapshot() {
     let table = place.create(kv_schema()).await;
     let mut streams = Vec::new();
     for start in [StreamStart::LatestFull, StreamStart::Latest, StreamStart::earliest()] {
-        let mut stream = table.changelog_builder().start(start).stream().await.unwrap();
+        let mut stream = stream_from(&table, start).await;
         assert!(available(&mut stream).await.is_empty());
         streams.push(stream);
     }

@@ -41,9 +41,37 @@ pub(crate) async fn available(stream: &mut TableStream) -> Vec<String> {
     rows
 }
 
+/// A stream of all columns.
+pub(crate) async fn stream_from(table: &Table, start: StreamStart) -> TableStream {
+    table.changelog_builder().start(start).stream().await.unwrap()
+}
+
 /// All changes from a start on that are there now.
 pub(crate) async fn changes_from(table: &Table, start: StreamStart) -> Vec<String> {
-    available(&mut table.changelog_builder().start(start).stream().await.unwrap()).await
+    available(&mut stream_from(table, start).await).await
+}
+
+/// Why a table's changes cannot be followed as its options say.
+pub(crate) async fn refused(table: &Table) -> String {
+    table.changelog_builder().stream().await.unwrap_err().to_string()
+}
+
+/// Makes a tag of a snapshot.
+pub(crate) async fn tag(table: &Table, name: &str, id: i64) {
+    let storage = table.storage();
+    let json = storage.read_all(&format!("snapshot/snapshot-{id}")).await.unwrap();
+    storage.put(&format!("tag/tag-{name}"), json).await.unwrap();
+}
+
+/// Takes snapshots away.
+pub(crate) async fn expire(table: &Table, ids: impl IntoIterator<Item = i64>) {
+    for id in ids {
+        table
+            .storage()
+            .delete(&format!("snapshot/snapshot-{id}"))
+            .await
+            .unwrap();
+    }
 }
 
 /// All changes between two states, or the error.
