@@ -15,6 +15,7 @@
 //! The layers below are re-exported: [`mod@format`], [`merge`], [`lsm`], [`manifest`]. All errors are [`Error`], and callers branch on
 //! [`Error::kind`].
 
+mod assign;
 mod bucket;
 mod catalog;
 mod changelog;

@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use super::backend::{CommitBackend, Published, PutIfAbsentCommit};
 use super::committable::{ChangeSet, CommitChanges, ManifestCommittable};
-use super::conflict::check_conflicts;
+use super::conflict::{check_conflicts, check_hash_indexes};
 use super::overwrite::Replaced;
 use super::retry::Retry;
 use super::settings::CommitSettings;
@@ -434,6 +434,7 @@ impl FileStoreCommit {
             Some(name) => self.manifests.read_index(name).await?,
             None => Vec::new(),
         };
+        check_hash_indexes(&entries, &changes.index)?;
         let entries = combine_index_entries(entries, &changes.index);
         Ok(Some(self.manifests.write_index(&entries, created).await?))
     }

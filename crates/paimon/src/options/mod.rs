@@ -12,7 +12,8 @@ mod streaming;
 mod travel;
 mod writing;
 
-pub use buckets::BucketMode;
+pub(crate) use buckets::MAX_DYNAMIC_BUCKETS;
+pub use buckets::{BucketMode, DynamicBucketSettings};
 pub(crate) use changelog::{check_changelog, check_same_lookup, full_compaction_delta_commits};
 pub use deletion_vectors::DeletionVectorSettings;
 pub use dynamic::table_options;

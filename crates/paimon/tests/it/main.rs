@@ -10,6 +10,7 @@ mod compaction;
 mod concurrency;
 mod deletion_vector_laws;
 mod deletion_vectors;
+mod dynamic_buckets;
 mod engine_options;
 mod faults;
 mod java_tables;
