@@ -39,6 +39,14 @@ impl FixedBuckets {
         })
     }
 
+    /// For partitions whose bucket counts are known; rows of others go to one bucket.
+    pub(crate) fn given(table: &Table, counts: HashMap<BinaryRow, i32>) -> Result<Self> {
+        Ok(Self {
+            counts,
+            ..Self::new(table, 1, false)?
+        })
+    }
+
     pub(super) async fn assign(&mut self, rows: Partitioned) -> Result<Assigned> {
         self.learn_counts(&rows.partitions).await?;
         let buckets = self.buckets(&rows.rows.rows, &rows.of_row, &rows.partitions)?;

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | above 0 | `FixedBuckets`: a hash of the bucket key, by the bucket count of the partition |
 //! | -1 | `HashBucketAssigner`: an index of key hashes a partition, kept in index files beside the data |
+//! | -2 | nobody yet: a compaction will |
 //! | -1, and the primary key has not all partition columns | `GlobalIndexAssigner`: an index of all keys of the table, made anew from its rows when a writer opens; a key that is in another partition is moved, or stays there |
 
 mod columns;
@@ -13,7 +14,7 @@ mod hash_index;
 mod key_index;
 mod partition_index;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use paimon_format::meta::IndexFileMeta;
 use paimon_format::row::BinaryRow;
@@ -25,7 +26,8 @@ use hash_index::HashBucketAssigner;
 pub(crate) use hash_index::hash_index_file;
 
 use crate::error::{Error, Result};
-use crate::options::BucketMode;
+use crate::options::{BucketMode, PostponeSettings};
+use crate::postpone::POSTPONE_BUCKET;
 use crate::table::Table;
 use crate::write::Partitioned;
 
@@ -59,6 +61,7 @@ pub(crate) enum BucketAssigner {
     Fixed(FixedBuckets),
     Hash(HashBucketAssigner),
     Global(GlobalIndexAssigner),
+    Postpone,
 }
 
 impl BucketAssigner {
@@ -78,7 +81,12 @@ impl BucketAssigner {
                 Ok(Self::Global(GlobalIndexAssigner::new(table)?))
             }
             BucketMode::Dynamic => Ok(Self::Hash(HashBucketAssigner::new(table, overwrites)?)),
-            BucketMode::Postpone => Err(Error::unsupported("writing a table with 'bucket' = '-2'")),
+            BucketMode::Postpone => {
+                // What a compaction will need.
+                PostponeSettings::from_options(table.options())?;
+                FixedBuckets::given(table, HashMap::new())?;
+                Ok(Self::Postpone)
+            }
         }
     }
 
@@ -88,6 +96,10 @@ impl BucketAssigner {
             Self::Fixed(fixed) => fixed.assign(rows).await,
             Self::Hash(hash) => hash.assign(rows).await,
             Self::Global(global) => global.assign(rows).await,
+            Self::Postpone => Ok(Assigned {
+                buckets: vec![POSTPONE_BUCKET; rows.of_row.len()],
+                rows,
+            }),
         }
     }
 
@@ -96,6 +108,7 @@ impl BucketAssigner {
         match self {
             Self::Fixed(fixed) => fixed.count(partition),
             Self::Hash(_) | Self::Global(_) => DYNAMIC_BUCKET_COUNT,
+            Self::Postpone => POSTPONE_BUCKET,
         }
     }
 
@@ -107,6 +120,9 @@ impl BucketAssigner {
                 Err(Error::invalid(format!("bucket {bucket}: buckets are numbered from 0")))
             }
             Self::Hash(_) | Self::Global(_) => Ok(()),
+            Self::Postpone => Err(Error::invalid(
+                "a writer of a table with 'bucket' = '-2' compacts nothing: a compaction of the table does",
+            )),
         }
     }
 
@@ -114,7 +130,7 @@ impl BucketAssigner {
     pub(crate) async fn prepare_commit(&mut self) -> Result<NewHashIndexes> {
         match self {
             Self::Hash(hash) => hash.prepare_commit().await,
-            Self::Fixed(_) | Self::Global(_) => Ok(BTreeMap::new()),
+            Self::Fixed(_) | Self::Global(_) | Self::Postpone => Ok(BTreeMap::new()),
         }
     }
 

@@ -1,23 +1,26 @@
 //! The writer of a table.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use arrow_array::{Int8Array, RecordBatch};
+use arrow_array::{Int8Array, RecordBatch, RecordBatchOptions};
 use paimon_format::env::Budget;
+use paimon_format::kv::KvBatch;
 use paimon_format::meta::CommitMessage;
 use paimon_format::row::BinaryRow;
 use paimon_format::types::{Datum, RowKind, array_from_datums, arrow_schema};
 use paimon_lsm::pick::PickRule;
-use paimon_lsm::write::{MergeTreeWriter, WaitCompaction};
+use paimon_lsm::write::WaitCompaction;
 use paimon_manifest::scan::BucketFiles;
 
-use crate::assign::{BucketAssigner, Columns};
+use crate::assign::{BucketAssigner, Columns, FixedBuckets};
 use crate::bucket::BucketStores;
 use crate::error::{Error, Result};
 use crate::options::{self, RowSettings};
+use crate::postpone::PostponedFiles;
 use crate::table::Table;
+use crate::write::record_writer::RecordWriter;
 use crate::write::route::{self, Part, Partitioned};
 use crate::write::rows::{Prepared, RowPreparation};
 
@@ -42,6 +45,8 @@ pub struct TableWrite {
     writers: BTreeMap<(Vec<u8>, i32), BucketWriter>,
     /// What is there will be replaced: its buckets begin empty.
     overwrites: bool,
+    /// How rows are written that get a bucket later; `None`: all have one.
+    postponed: Option<PostponedFiles>,
 }
 
 #[derive(Debug)]
@@ -51,7 +56,7 @@ struct BucketWriter {
     total_buckets: i32,
     /// The bucket's directory, for errors.
     name: String,
-    writer: MergeTreeWriter,
+    writer: RecordWriter,
     /// The last commit got nothing from it.
     idle: bool,
     /// It was written to after its last full compaction.
@@ -60,9 +65,8 @@ struct BucketWriter {
 
 impl TableWrite {
     /// With `overwrites` the files that are there count for nothing.
-    pub(crate) fn new(table: Table, pick_rule: Option<PickRule>, overwrites: bool) -> Result<Self> {
+    pub(crate) fn new(table: Table, pick_rule: Option<PickRule>, overwrites: bool, user: &str) -> Result<Self> {
         table.check_writable()?;
-        let settings = RowSettings::from_options(table.options())?;
         let mut stores = BucketStores::new(&table)?;
         if let Some(rule) = pick_rule {
             stores = stores.with_pick_rule(rule);
@@ -70,15 +74,38 @@ impl TableWrite {
         if overwrites {
             stores = stores.ignoring_previous_files();
         }
-        let schema = table.schema();
+        let assigner = BucketAssigner::new(&table, overwrites)?;
+        let postponed = match assigner {
+            BucketAssigner::Postpone => Some(PostponedFiles::new(&table, user, &*table.context().env().ids)?),
+            _ => None,
+        };
+        let write = Self::with_assigner(table, stores, assigner)?;
+        Ok(Self {
+            overwrites,
+            postponed,
+            ..write
+        })
+    }
+
+    /// Gives rows that waited for a bucket one: by the bucket counts of their partitions.
+    pub(crate) fn into_buckets(table: Table, counts: HashMap<BinaryRow, i32>) -> Result<Self> {
+        table.check_writable()?;
+        let stores = BucketStores::new(&table)?;
+        let assigner = BucketAssigner::Fixed(FixedBuckets::given(&table, counts)?);
+        Self::with_assigner(table, stores, assigner)
+    }
+
+    fn with_assigner(table: Table, stores: BucketStores, assigner: BucketAssigner) -> Result<Self> {
+        let settings = RowSettings::from_options(table.options())?;
         Ok(Self {
             preparation: preparation(&table, &settings)?,
-            partition_columns: Columns::new(&table, schema.partition_positions()),
-            assigner: BucketAssigner::new(&table, overwrites)?,
+            partition_columns: Columns::new(&table, table.schema().partition_positions()),
+            assigner,
+            postponed: None,
             buffers: Budget::new(stores.settings().write_buffer_bytes),
             stores,
             writers: BTreeMap::new(),
-            overwrites,
+            overwrites: false,
             table,
         })
     }
@@ -100,6 +127,15 @@ impl TableWrite {
         self.write_prepared(prepared).await
     }
 
+    /// Takes records of the table's columns that were prepared when they were first written.
+    pub(crate) async fn write_records(&mut self, batch: &KvBatch) -> Result<()> {
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.len()));
+        let columns = batch.values().to_vec();
+        let rows = RecordBatch::try_new_with_options(Arc::clone(&self.preparation.arrow), columns, &options)?;
+        let kinds = Int8Array::from(batch.kinds().to_vec());
+        self.write_prepared(Prepared { rows, kinds }).await
+    }
+
     async fn write_prepared(&mut self, prepared: Prepared) -> Result<()> {
         let assigned = self
             .assigner
@@ -118,7 +154,7 @@ impl TableWrite {
             let kinds = row_kinds(&part.kinds)?;
             writer.since_full = true;
             let written = writer.writer.write(&part.rows, &kinds).await;
-            written.map_err(|error| Error::from(error).in_bucket(&writer.name))?;
+            written.map_err(|error| error.in_bucket(&writer.name))?;
         }
         Ok(())
     }
@@ -136,7 +172,9 @@ impl TableWrite {
             return Ok(());
         }
         let of: Vec<&BinaryRow> = missing.iter().map(|(partition, _)| *partition).collect();
-        let live = self.table.files_before(self.overwrites, &of).await?;
+        // Rows without a bucket are only appended.
+        let nothing_counts = self.overwrites || self.postponed.is_some();
+        let live = self.table.files_before(nothing_counts, &of).await?;
         for (partition, bucket) in missing {
             let there = |files: &&BucketFiles| files.partition == *partition && files.bucket == bucket;
             self.open_writer(partition.clone(), bucket, live.iter().find(there))
@@ -157,11 +195,17 @@ impl TableWrite {
             Entry::Vacant(new) => {
                 let paths = self.table.paths().bucket(&partition, bucket)?;
                 let name = paths.directory().to_owned();
-                let writer = self
-                    .stores
-                    .writer(&partition, bucket, live, self.buffers.clone())
-                    .await
-                    .map_err(|error| error.in_bucket(&name))?;
+                let writer = match &self.postponed {
+                    Some(postponed) => self
+                        .stores
+                        .postponed(&partition, postponed)
+                        .map(RecordWriter::Postponed),
+                    None => {
+                        let writer = self.stores.writer(&partition, bucket, live, self.buffers.clone()).await;
+                        writer.map(|writer| RecordWriter::Tree(Box::new(writer)))
+                    }
+                };
+                let writer = writer.map_err(|error| error.in_bucket(&name))?;
                 Ok(new.insert(BucketWriter {
                     partition,
                     bucket,
@@ -191,7 +235,7 @@ impl TableWrite {
                 return Ok(());
             };
             let flushed = largest.writer.flush_memory().await;
-            flushed.map_err(|error| Error::from(error).in_bucket(&largest.name))?;
+            flushed.map_err(|error| error.in_bucket(&largest.name))?;
         }
         Ok(())
     }
@@ -219,7 +263,7 @@ impl TableWrite {
             return Err(Error::internal("a bucket without a writer"));
         };
         let compacted = writer.writer.compact(full).await;
-        compacted.map_err(|error| Error::from(error).in_bucket(&writer.name))
+        compacted.map_err(|error| error.in_bucket(&writer.name))
     }
 
     /// Starts the full compactions that are due before the commit with this identifier: of the buckets written to since their last one, when
@@ -239,7 +283,7 @@ impl TableWrite {
         let mut started = false;
         for writer in self.writers.values_mut().filter(|writer| writer.since_full) {
             let compacted = writer.writer.compact(true).await;
-            compacted.map_err(|error| Error::from(error).in_bucket(&writer.name))?;
+            compacted.map_err(|error| error.in_bucket(&writer.name))?;
             writer.since_full = false;
             started = true;
         }
@@ -265,7 +309,7 @@ impl TableWrite {
         let mut messages = Vec::with_capacity(self.writers.len());
         for (key, writer) in &mut self.writers {
             let increment = writer.writer.prepare_commit(wait).await;
-            let mut increment = increment.map_err(|error| Error::from(error).in_bucket(&writer.name))?;
+            let mut increment = increment.map_err(|error| error.in_bucket(&writer.name))?;
             if let Some(index) = indexes.remove(key) {
                 increment.data.new_index_files.push(index.file);
                 increment.data.deleted_index_files.extend(index.replaces);
