@@ -69,7 +69,7 @@ impl HashIndexFile {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::env::testing::{CountingIds, TickingClock};
+    use crate::env::{CountingIds, TickingClock};
     use crate::meta::{PathSettings, TablePaths};
     use crate::options::Options;
     use crate::row::BinaryRow;
