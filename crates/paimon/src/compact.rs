@@ -289,13 +289,16 @@ impl CompactBuilder {
         let mut compactor = stores.compactor(bucket)?;
         compactor.trigger_compaction(self.full)?;
         let result = compactor.result(true).await?.unwrap_or_default();
-        let vectors = compactor.write_deletion_vectors().await?;
+        let (new_index_files, deleted_index_files) = match compactor.write_deletion_vectors().await? {
+            Some(written) => (vec![written.file], written.replaced),
+            None => (Vec::new(), Vec::new()),
+        };
         Ok(CompactIncrement {
             compact_before: result.before,
             compact_after: result.after,
             changelog_files: result.changelog,
-            new_index_files: vectors.into_iter().collect(),
-            ..CompactIncrement::default()
+            new_index_files,
+            deleted_index_files,
         })
     }
 }
