@@ -65,7 +65,7 @@ impl Table {
 /// Errors: those of [`Table::buckets`] and of picking.
 pub(crate) async fn look(stores: &BucketStores, scope: &Scope) -> Result<Look> {
     let table = stores.table();
-    let mut buckets = match scope.idle_ms {
+    let buckets = match scope.idle_ms {
         None => table.buckets(&TimeTravel::Latest, &scope.selection).await?,
         Some(idle_ms) => {
             // A partition is idle as a whole, whichever of its buckets are asked for.
@@ -80,8 +80,6 @@ pub(crate) async fn look(stores: &BucketStores, scope: &Scope) -> Result<Look> {
             buckets
         }
     };
-    // Rows without a bucket wait for a job that gives them one.
-    buckets.retain(|bucket| bucket.bucket >= 0);
     let looked_at = buckets.len();
     let mut jobs = Vec::new();
     for bucket in buckets {

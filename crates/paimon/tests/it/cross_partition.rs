@@ -6,7 +6,7 @@ use arrow_array::{ArrayRef, Int32Array, RecordBatch, StringArray};
 use paimon::manifest::scan::ScanKind;
 use paimon::{ErrorKind, SchemaBuilder, Selection, Table, TableSchema, TableWrite};
 
-use crate::support::{Place, kinds, rows};
+use crate::support::{Place, commit_batch, kinds, rows, spark};
 
 fn schema(options: &[(&str, &str)]) -> SchemaBuilder {
     let schema = TableSchema::builder()
@@ -240,4 +240,27 @@ async fn what_cannot_be_is_refused() {
         error.await.unwrap_err().to_string(),
         "option 'cross-partition-upsert.bootstrap-parallelism' = '0': expected a number above 0"
     );
+}
+
+#[tokio::test]
+async fn keys_that_spark_moved_are_known() {
+    let place = Place::new();
+    let table = spark(&place, "cross_partition", "t").await;
+    let columns: [(&str, ArrayRef); 3] = [
+        ("id", Arc::new(Int32Array::from(vec![1, 4, 5]))),
+        (
+            "dt",
+            Arc::new(StringArray::from(vec!["2024-01-03", "2024-01-01", "2024-01-02"])),
+        ),
+        ("v", Arc::new(StringArray::from(vec!["ours", "ours", "ours"]))),
+    ];
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    commit_batch(&table, &batch, &kinds(["+I", "-D", "+I"].into_iter())).await;
+    let expected = [
+        "1 2024-01-03 ours",
+        "2 2024-01-01 stays",
+        "3 2024-01-03 moved",
+        "5 2024-01-02 ours",
+    ];
+    assert_eq!(rows(&table).await, expected);
 }

@@ -1,12 +1,14 @@
 //! `bucket = -1`: the same key in the same bucket, new buckets as keys come, one writer at a time.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use arrow_array::{ArrayRef, Int8Array, Int32Array, RecordBatch, StringArray};
 use paimon::format::meta::CommitMessage;
 use paimon::manifest::scan::ScanKind;
 use paimon::{ErrorKind, SchemaBuilder, Selection, Table, TableWrite, WriteBuilder};
 
-use crate::support::{Place, commit, kv, kv_schema, rows};
+use crate::support::{Place, commit, commit_batch, kv, kv_schema, rows, spark};
 
 /// Buckets of at most three keys.
 fn schema() -> SchemaBuilder {
@@ -233,4 +235,28 @@ async fn what_cannot_be_is_refused() {
         format!("index/{name}: corrupt: 3 bytes of key hashes, expected 2 hashes of 4 bytes each")
     );
     writer.abort().await;
+}
+
+#[tokio::test]
+async fn keys_that_spark_wrote_are_known() {
+    let place = Place::new();
+    let table = spark(&place, "dynamic_bucket", "t").await;
+    let before = buckets(&table).await;
+    let batch = |from: i32| {
+        let keys: Vec<i32> = (from..from + 45).collect();
+        let values: Vec<String> = keys.iter().map(|key| format!("ours{key}")).collect();
+        let columns: [(&str, ArrayRef); 2] = [
+            ("id", Arc::new(Int32Array::from(keys))),
+            ("v", Arc::new(StringArray::from(values))),
+        ];
+        RecordBatch::try_from_iter(columns).unwrap()
+    };
+    let kinds = Int8Array::from(vec![0; 45]);
+    commit_batch(&table, &batch(0), &kinds).await;
+    // 0 to 39 and 1000000 have been there, 29 and 39 as deleted keys.
+    let hashes = |buckets: &BTreeMap<i32, (i64, usize)>| buckets.values().map(|bucket| bucket.1).sum::<usize>();
+    assert_eq!((hashes(&before), hashes(&buckets(&table).await)), (41, 46));
+    let found = rows(&table).await;
+    assert_eq!(found.len(), 46);
+    assert_eq!(found.iter().filter(|row| row.contains("ours")).count(), 45);
 }

@@ -7,7 +7,7 @@ use paimon::manifest::scan::ScanKind;
 use paimon::manifest::snapshot::CommitKind;
 use paimon::{ErrorKind, SchemaBuilder, Selection, StreamStart, Table, TableSchema};
 
-use crate::support::{Place, commit, kv, kv_schema, rows};
+use crate::support::{Place, commit, kv, kv_schema, rows, spark};
 
 fn schema() -> SchemaBuilder {
     kv_schema()
@@ -100,7 +100,7 @@ async fn a_compaction_gives_rows_their_bucket() {
     let snapshot = table.snapshot_store().get(3).await.unwrap();
     assert_eq!(
         (snapshot.commit_kind, snapshot.delta_record_count),
-        (CommitKind::Compact, -2)
+        (CommitKind::Compact, -3)
     );
     let found = rows(&table).await;
     assert_eq!(found.len(), 19);
@@ -248,4 +248,29 @@ async fn what_cannot_be_is_refused() {
         "a writer of a table with 'bucket' = '-2' compacts nothing: a compaction of the table does"
     );
     writer.abort().await;
+}
+
+/// Spark's own compaction of the same two inserts lets some rows of the first win.
+#[tokio::test]
+async fn rows_that_spark_postponed_get_their_bucket_in_their_order() {
+    let place = Place::new();
+    let table = spark(&place, "postpone_bucket", "before").await;
+    let report = table.compact_builder().full(true).run().await.unwrap();
+    assert_eq!((report.distributed[0].files, report.distributed[0].buckets), (4, 1));
+    let mut expected: Vec<String> = (0..12)
+        .map(|key| format!("{key} {}{key}", if (6..9).contains(&key) { "b" } else { "a" }))
+        .collect();
+    expected.sort();
+    assert_eq!(rows(&table).await, expected);
+
+    // Partitions that Spark compacted keep their buckets.
+    let table = spark(&place, "postpone_bucket", "after").await;
+    let report = table.compact_builder().run().await.unwrap();
+    let buckets: Vec<i32> = report.distributed.iter().map(|part| part.buckets).collect();
+    assert_eq!(buckets, [2, 2, 2]);
+    let found = rows(&table).await;
+    for row in ["0 0 c0", "0 3 c3", "1 1 c1", "2 2 c2", "0 2 a2"] {
+        assert!(found.contains(&row.to_owned()), "{row}: {found:?}");
+    }
+    assert_eq!(found.len(), 14);
 }
