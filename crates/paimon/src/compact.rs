@@ -196,6 +196,8 @@ impl CompactBuilder {
         let mut picked = Vec::new();
         let mut reports = Vec::new();
         for bucket in buckets {
+            let states = table.check_states_of(&bucket.levels().all_files()).await;
+            states.map_err(|error| error.in_bucket(bucket.name()))?;
             let pick = table.explain(&bucket, self.full)?;
             if let Some(unit) = pick.unit {
                 reports.push(BucketReport {

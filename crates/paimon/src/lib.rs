@@ -15,12 +15,14 @@
 //! The layers below are re-exported: [`mod@format`], [`merge`], [`lsm`], [`manifest`]. All errors are [`Error`], and callers branch on
 //! [`Error::kind`].
 
+mod alter;
 mod bucket;
 mod catalog;
 mod changelog;
 mod compact;
 mod context;
 mod error;
+mod level_states;
 mod levels;
 pub mod options;
 mod partition;

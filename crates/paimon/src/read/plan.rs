@@ -33,7 +33,8 @@ impl TableScan {
     /// Reads the snapshot and its manifests, and leaves out files that cannot hold a row that is wanted.
     ///
     /// Errors: `NotFound` for a snapshot, tag or instant that is not there; `Invalid` naming a column or option; `Unsupported`
-    /// naming the feature that this engine cannot read; `Corrupt` naming the file.
+    /// naming the feature that this engine cannot read, or a file that was written with options of another meaning; `Corrupt` naming the
+    /// file.
     pub async fn plan(&self) -> Result<Plan> {
         let table = &self.read.table;
         let travel = match &self.read.travel {
@@ -73,6 +74,7 @@ impl TableScan {
         }
         selected.sort_by(|a, b| (a.partition.as_bytes(), a.bucket).cmp(&(b.partition.as_bytes(), b.bucket)));
         plan.buckets = selected;
+        table.check_level_states(&plan.buckets).await?;
         let settings = SplitSettings::from_options(table.options(), visibility.never_merges)?;
         let mut splits = plan.splits(&settings, &table.schema().key_comparator()?)?;
         if let (Some(limit), None) = (self.read.limit, filter) {
