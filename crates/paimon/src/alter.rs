@@ -7,6 +7,7 @@ use paimon_lsm::compact::{ChangelogProducer, CompactSettings};
 use paimon_manifest::ManifestError;
 use paimon_manifest::scan::{BucketFiles, ScanFilter};
 use paimon_manifest::schema::SchemaChange;
+use paimon_manifest::snapshot::Snapshot;
 
 use crate::error::{Error, Result};
 use crate::options;
@@ -35,8 +36,19 @@ impl Table {
             let schema = self.latest_schema().await?;
             let next = Arc::new(schema.with_changes(changes, now_ms)?);
             let (before, after) = (self.at(schema, &none)?, self.at(Arc::clone(&next), &none)?);
+            let snapshot = self.snapshot_store().latest().await?;
+            for change in changes {
+                let (key, value) = match change {
+                    SchemaChange::SetOption { key, value } => (key, Some(value.as_str())),
+                    SchemaChange::RemoveOption { key } => (key, None),
+                    _ => continue,
+                };
+                options::check_change(before.options(), key, value, snapshot.is_some())?;
+            }
             after.check_writable()?;
-            before.check_changes(changes, &after).await?;
+            if let Some(snapshot) = snapshot {
+                before.check_levels(&after, &snapshot).await?;
+            }
             let altered = self.at(Arc::clone(&next), self.dynamic_options())?;
             if self.schemas().create(&next).await? {
                 return Ok(altered);
@@ -46,25 +58,16 @@ impl Table {
         Err(ManifestError::Conflict(message).into())
     }
 
-    /// Whether options may change so, with the files that are there.
-    async fn check_changes(&self, changes: &[SchemaChange], after: &Self) -> Result<()> {
-        let latest = self.snapshot_store().latest().await?;
-        for change in changes {
-            let (key, value) = match change {
-                SchemaChange::SetOption { key, value } => (key, Some(value.as_str())),
-                SchemaChange::RemoveOption { key } => (key, None),
-                _ => continue,
-            };
-            options::check_change(self.options(), key, value, latest.is_some())?;
-        }
+    /// Whether the files of a snapshot keep their meaning with the options of `after`.
+    async fn check_levels(&self, after: &Self, snapshot: &Snapshot) -> Result<()> {
         let change = LevelsChange {
             before: LevelOptions::of(self)?,
             after: LevelOptions::of(after)?,
         };
-        let Some(snapshot) = latest.filter(|_| change.before != change.after) else {
+        if change.before == change.after {
             return Ok(());
-        };
-        let buckets = self.files(&snapshot, ScanFilter::all()).await?;
+        }
+        let buckets = self.files(snapshot, ScanFilter::all()).await?;
         for bucket in &buckets {
             let refuse = |message| match self.paths().bucket(&bucket.partition, bucket.bucket) {
                 Ok(paths) => Error::invalid(message).in_bucket(paths.directory()),

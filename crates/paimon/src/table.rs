@@ -9,6 +9,8 @@ use paimon_format::options::{Options, TableUse, check_options};
 use paimon_format::row::BinaryRow;
 use paimon_format::storage::Storage;
 use paimon_format::types::{DataField, DataType, TypeKind};
+use paimon_manifest::commit::CommitSettings;
+use paimon_manifest::manifest::ManifestSettings;
 use paimon_manifest::scan::SplitSettings;
 use paimon_manifest::schema::{SchemaBuilder, SchemaStore, TableSchema};
 use paimon_manifest::snapshot::{ConsumerStore, Snapshot, SnapshotStore, TimeTravel};
@@ -321,6 +323,9 @@ impl Table {
                 return Err(Error::invalid(format!("option 'rowkind.field' = '{name}': {wrong}")));
             }
         }
+        ManifestSettings::from_options(self.options())?;
+        CommitSettings::from_options(self.options())?;
+        self.paths().check_partition_columns()?;
         BucketStores::new(self)?;
         BucketMode::from_options(self.options())?;
         KvFileSettings::from_options(self.options())?.check(&self.schema().fields)?;

@@ -213,7 +213,7 @@ fn changes_that_cannot_be_are_refused_by_column() {
             rename(&partition, "p"),
             format!("column {partition} cannot be renamed: directories of partitions bear its name"),
         ),
-        (rename("none", "p"), "there is no column none".to_string()),
+        (rename("none", "q"), "there is no column none".to_string()),
         (rename(&last, &key), format!("there is a column {key} already")),
         (
             rename(&last, "_LEVEL"),
