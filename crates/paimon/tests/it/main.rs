@@ -8,6 +8,7 @@ mod changelog;
 mod changes;
 mod commits;
 mod compaction;
+mod compaction_service;
 mod concurrency;
 mod deletion_vector_laws;
 mod deletion_vectors;
