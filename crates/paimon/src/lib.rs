@@ -16,6 +16,7 @@
 //! [`Error::kind`].
 
 mod alter;
+mod assign;
 mod bucket;
 mod catalog;
 mod changelog;
@@ -26,6 +27,7 @@ mod level_states;
 mod levels;
 pub mod options;
 mod partition;
+mod postpone;
 mod read;
 mod rescale;
 mod scan;
@@ -44,6 +46,7 @@ pub use context::Context;
 pub use error::{Error, Result};
 pub use levels::{BucketLevels, BucketPick};
 pub use partition::{Partition, Selection};
+pub use postpone::DistributedPartition;
 pub use read::{Plan, ReadBuilder, RowStream, TableRead, TableScan, split_from_bytes, split_to_bytes};
 pub use rescale::RescaledPartition;
 pub use table::Table;

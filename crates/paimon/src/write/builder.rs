@@ -93,7 +93,12 @@ impl WriteBuilder {
 
     /// A writer. Errors: `Unsupported` or `Invalid`, naming the option that forbids writing.
     pub fn new_write(&self) -> Result<TableWrite> {
-        let write = TableWrite::new(self.table.clone(), self.pick_rule, self.overwrite.is_some())?;
+        let write = TableWrite::new(
+            self.table.clone(),
+            self.pick_rule,
+            self.overwrite.is_some(),
+            &self.commit_user,
+        )?;
         let rows_are_the_tables = self.overwrite.as_ref().is_some_and(|scope| scope.read_from.is_some());
         Ok(match rows_are_the_tables {
             true => write.without_limits(),
