@@ -253,6 +253,7 @@ fn a_new_name_is_the_same_column_everywhere() {
         .column("s", int())
         .column("v", int())
         .primary_key(["k"])
+        .option("bucket", "2")
         .option("bucket-key", "k")
         .option("sequence.field", "v, s")
         .option("fields.s,v.sequence-group", "v")
@@ -274,6 +275,7 @@ fn a_new_name_is_the_same_column_everywhere() {
     assert_eq!(
         options,
         [
+            "bucket=2",
             "bucket-key=id",
             "comment=v",
             "fields.default-aggregate-function=v",
