@@ -80,7 +80,7 @@ pub(crate) fn key_value(text: &str) -> Result<(&str, &str), String> {
 /// Which part of a table a command is about.
 #[derive(Args, Debug, Clone, Default)]
 pub(crate) struct PartArgs {
-    /// Only this partition: `key=value,key2=value2`, or some of the keys; may be repeated
+    /// Only this partition: `key=value,key2=value2`, or some of the keys; may be repeated. A comma in a value is written `\,`
     #[arg(long, value_name = "SPEC")]
     pub(crate) partition: Vec<String>,
     /// Only this bucket; may be repeated

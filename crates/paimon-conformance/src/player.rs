@@ -10,7 +10,7 @@ use paimon::format::row::BinaryRow;
 use paimon::format::types::{Datum, RowKind, array_from_datums, arrow_schema};
 use paimon::lsm::pick::PickRule;
 use paimon::manifest::scan::ScanKind;
-use paimon::{Context, Error, SchemaBuilder, Table, TableCommit, TableSchema, TableWrite};
+use paimon::{Context, Error, SchemaBuilder, SchemaChange, Table, TableCommit, TableSchema, TableWrite};
 use serde_json::Value;
 
 use crate::rows::{canonical_values, values_of};
@@ -84,12 +84,12 @@ impl Player {
                 self.dynamic = options.iter().collect();
                 self.reopen().await
             }
-            Step::Read { .. }
-            | Step::Alter {}
-            | Step::Expire {}
-            | Step::Tag {}
-            | Step::DeleteTag {}
-            | Step::Rollback {} => Ok(()),
+            Step::Alter { changes } => {
+                let changes: Vec<SchemaChange> = changes.iter().map(SchemaChange::from).collect();
+                self.table.alter(&changes).await?;
+                self.reopen().await
+            }
+            Step::Read { .. } | Step::Expire {} | Step::Tag {} | Step::DeleteTag {} | Step::Rollback {} => Ok(()),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use paimon::SchemaChange;
 use paimon::format::types::DataType;
 use serde::Deserialize;
 use serde_json::Value;
@@ -64,8 +65,8 @@ pub(crate) enum Step {
         #[serde(default)]
         options: BTreeMap<String, String>,
     },
-    /// A new schema.
-    Alter {},
+    /// A new schema and a new writer.
+    Alter { changes: Vec<Change> },
     /// Snapshot expiry.
     Expire {},
     /// A new tag.
@@ -76,11 +77,63 @@ pub(crate) enum Step {
     Rollback {},
 }
 
+/// A change of the schema.
+#[derive(Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Change {
+    /// A new column.
+    Add {
+        add: String,
+        #[serde(rename = "type")]
+        data_type: DataType,
+    },
+    /// Another name.
+    Rename { rename: String, to: String },
+    /// A column goes.
+    Drop { drop: String },
+    /// Another type.
+    Widen {
+        widen: String,
+        #[serde(rename = "type")]
+        data_type: DataType,
+    },
+    /// An option.
+    SetOption {
+        #[serde(rename = "setOption")]
+        key: String,
+        value: String,
+    },
+}
+
+impl From<&Change> for SchemaChange {
+    fn from(change: &Change) -> Self {
+        match change {
+            Change::Add { add, data_type } => Self::AddColumn {
+                name: add.clone(),
+                data_type: data_type.clone(),
+                comment: None,
+            },
+            Change::Rename { rename, to } => Self::RenameColumn {
+                name: rename.clone(),
+                to: to.clone(),
+            },
+            Change::Drop { drop } => Self::DropColumn { name: drop.clone() },
+            Change::Widen { widen, data_type } => Self::UpdateColumnType {
+                name: widen.clone(),
+                data_type: data_type.clone(),
+            },
+            Change::SetOption { key, value } => Self::SetOption {
+                key: key.clone(),
+                value: value.clone(),
+            },
+        }
+    }
+}
+
 impl Step {
     /// The step's name, when this engine cannot take it yet.
     pub(crate) fn not_built(&self) -> Option<&'static str> {
         match self {
-            Self::Alter {} => Some("alter"),
             Self::Expire {} => Some("expire"),
             Self::Tag {} => Some("tag"),
             Self::DeleteTag {} => Some("delete-tag"),
@@ -88,6 +141,7 @@ impl Step {
             Self::Write { .. }
             | Self::Commit { .. }
             | Self::Compact { .. }
+            | Self::Alter { .. }
             | Self::Reopen { .. }
             | Self::Read { .. } => None,
         }

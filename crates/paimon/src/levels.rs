@@ -114,11 +114,13 @@ impl Table {
     /// The sorted runs of each selected bucket that has files, in the snapshot that `travel` names. Empty for a table without
     /// snapshots. In the order of partitions as text, then buckets. Rows that wait for a bucket are in no run.
     ///
-    /// Errors: `NotFound`; `Corrupt` when files of a level above 0 share keys; `Invalid` naming an option or a partition column.
+    /// Errors: `NotFound`; `Corrupt` when files of a level above 0 share keys; `Invalid` naming an option, a partition column or a bucket
+    /// that the table does not have.
     pub async fn buckets(&self, travel: &TimeTravel, selection: &Selection) -> Result<Vec<BucketLevels>> {
         let fields = self.partition_fields();
         let selection = selection.resolve(&fields, &self.default_partition_name())?;
         let Some(snapshot) = self.snapshot_store().travel(travel).await? else {
+            selection.check_buckets(self.options(), &[])?;
             return Ok(Vec::new());
         };
         // The levels of tables that this engine cannot merge can be looked at all the same.
@@ -130,7 +132,9 @@ impl Table {
         let keys = KeyOrder::new(&self.schema().kv_schema()?)?;
         let key_types: Arc<[DataType]> = self.key_types()?.into();
         let mut buckets = Vec::new();
-        for files in self.files(&snapshot, ScanFilter::all()).await? {
+        let found = self.files(&snapshot, ScanFilter::all()).await?;
+        selection.check_buckets(self.options(), &found)?;
+        for files in found {
             let partition = Partition::new(files.partition.clone(), &fields)?;
             if files.bucket >= 0 && selection.contains(&partition, files.bucket) {
                 let name = self

@@ -15,6 +15,7 @@
 //! The layers below are re-exported: [`mod@format`], [`merge`], [`lsm`], [`manifest`]. All errors are [`Error`], and callers branch on
 //! [`Error::kind`].
 
+mod alter;
 mod assign;
 mod bucket;
 mod catalog;
@@ -22,6 +23,7 @@ mod changelog;
 mod compact;
 mod context;
 mod error;
+mod level_states;
 mod levels;
 pub mod options;
 mod partition;

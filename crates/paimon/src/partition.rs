@@ -2,11 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use paimon_format::options::Options;
 use paimon_format::predicate::{Predicate, Test};
 use paimon_format::row::BinaryRow;
 use paimon_format::types::{DataField, DataType, Datum};
+use paimon_manifest::scan::BucketFiles;
 
 use crate::error::{Error, Result};
+use crate::options::BucketMode;
 
 /// A partition of a table: a value for each partition column. The empty partition is that of a table without partition columns.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -138,6 +141,28 @@ impl Selection {
             partitions,
             buckets: self.buckets.clone(),
         })
+    }
+
+    /// Refuses buckets that the table does not have, as far as that can be known: `found` are numbers and counts of buckets with files.
+    ///
+    /// Errors: `Invalid`, naming the bucket and those that there are.
+    pub(crate) fn check_buckets(&self, options: &Options, found: &[BucketFiles]) -> Result<()> {
+        let is_there = |number: i32| found.iter().any(|files| files.bucket == number);
+        let Some(&missing) = self.buckets.iter().find(|&&number| !is_there(number)) else {
+            return Ok(());
+        };
+        let highest = match BucketMode::from_options(options) {
+            Ok(BucketMode::Fixed(count)) => found.iter().map(|files| files.total_buckets).fold(count, i32::max) - 1,
+            _ => found.iter().map(|files| files.bucket).max().unwrap_or(-1),
+        };
+        if (0..=highest).contains(&missing) {
+            return Ok(());
+        }
+        Err(Error::invalid(match highest {
+            ..0 => format!("there is no bucket {missing}: the table has none yet"),
+            0 => format!("there is no bucket {missing}: the table has bucket 0 alone"),
+            _ => format!("there is no bucket {missing}: the table has 0 to {highest}"),
+        }))
     }
 
     /// The selected partitions as a filter on partition columns; `None`: all. Errors: as [`resolve`](Self::resolve).

@@ -12,14 +12,18 @@ use crate::error::Result;
 use crate::table::Table;
 
 impl Table {
-    /// The files of these partitions (several times the same is fine) in the latest snapshot.
+    /// The files of these partitions (several times the same is fine) in the latest snapshot, to write on top of them.
+    ///
+    /// Errors: as [`files`](Self::files), and `Invalid` naming a file that was written with options of another meaning.
     pub(crate) async fn latest_files(&self, partitions: &[&BinaryRow]) -> Result<Vec<BucketFiles>> {
         match self.snapshot_store().latest().await? {
             None => Ok(Vec::new()),
             Some(snapshot) => {
                 let partitions = partitions.iter().map(|&partition| partition.clone());
-                self.files(&snapshot, ScanFilter::all().with_partitions(partitions))
-                    .await
+                let filter = ScanFilter::all().with_partitions(partitions);
+                let buckets = self.files(&snapshot, filter).await?;
+                self.check_level_states(&buckets).await?;
+                Ok(buckets)
             }
         }
     }

@@ -9,8 +9,10 @@ use paimon_format::options::{Options, TableUse, check_options};
 use paimon_format::row::BinaryRow;
 use paimon_format::storage::Storage;
 use paimon_format::types::{DataField, DataType, TypeKind};
+use paimon_manifest::commit::CommitSettings;
+use paimon_manifest::manifest::ManifestSettings;
 use paimon_manifest::scan::SplitSettings;
-use paimon_manifest::schema::{SchemaBuilder, SchemaChange, SchemaStore, TableSchema};
+use paimon_manifest::schema::{SchemaBuilder, SchemaStore, TableSchema};
 use paimon_manifest::snapshot::{ConsumerStore, Snapshot, SnapshotStore, TimeTravel};
 use paimon_merge::engine::MergeEngine;
 
@@ -144,33 +146,17 @@ impl Table {
 
     /// The same table, with the options of this use, at its latest schema. Errors: as [`Table::open`].
     pub async fn refreshed(&self) -> Result<Self> {
-        match self.inner.schemas.latest().await? {
-            Some(schema) => self.at(schema, &self.inner.dynamic),
-            None => Err(Error::not_found(format!("{} is no table any more", self.location()))),
-        }
+        self.at(self.latest_schema().await?, &self.inner.dynamic)
     }
 
-    /// Changes the schema, and returns the table at its new version. Writers and readers that are open stay at theirs: what they write
-    /// has null in columns that were added.
-    ///
-    /// Errors: `Invalid` naming the column or option that cannot be changed so; `Unsupported` for a type that this engine could not write;
-    /// `Conflict` when others change the schema all the time. The schema is as it was then.
-    pub async fn alter(&self, changes: &[SchemaChange]) -> Result<Self> {
-        let now_ms = self.context().env().clock.now_ms();
-        let latest = self.refreshed().await?;
-        for change in changes {
-            if let SchemaChange::SetOption { key, value } = change {
-                options::check_change(latest.options(), key, value)?;
-            }
-        }
-        let next = latest.schema().with_changes(changes, now_ms)?;
-        latest.at(Arc::new(next), &self.inner.dynamic)?.check_writable()?;
-        let schema = self.inner.schemas.alter(changes, now_ms).await?;
-        self.at(schema, &self.inner.dynamic)
+    /// The latest schema, as it is stored. Errors: `NotFound` when there is none any more.
+    pub(crate) async fn latest_schema(&self) -> Result<Arc<TableSchema>> {
+        let latest = self.inner.schemas.latest().await?;
+        latest.ok_or_else(|| Error::not_found(format!("{} is no table any more", self.location())))
     }
 
     /// The same table at a schema, with options for this use.
-    fn at(&self, schema: Arc<TableSchema>, dynamic: &Options) -> Result<Self> {
+    pub(crate) fn at(&self, schema: Arc<TableSchema>, dynamic: &Options) -> Result<Self> {
         let inner = &self.inner;
         Self::new(
             &inner.location,
@@ -205,6 +191,11 @@ impl Table {
     /// The options of the schema, with those of this use.
     pub fn options(&self) -> &Options {
         &self.inner.options
+    }
+
+    /// The options of this use alone.
+    pub(crate) fn dynamic_options(&self) -> &Options {
+        &self.inner.dynamic
     }
 
     /// What all tables of the process share.
@@ -341,6 +332,9 @@ impl Table {
                 return Err(Error::invalid(format!("option 'rowkind.field' = '{name}': {wrong}")));
             }
         }
+        ManifestSettings::from_options(self.options())?;
+        CommitSettings::from_options(self.options())?;
+        self.paths().check_partition_columns()?;
         BucketStores::new(self)?;
         BucketAssigner::new(self, false)?;
         KvFileSettings::from_options(self.options())?.check(&self.schema().fields)?;

@@ -1,12 +1,16 @@
 //! JSON lines.
 
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 use std::io::BufRead;
 use std::sync::Arc;
 
 use arrow_array::{Int8Array, RecordBatch, RecordBatchOptions};
 use arrow_schema::{Field, Schema};
-use serde_json::{Map, Value};
+use paimon_cdc::json::{Json, parse};
+use serde_json::Value;
 
+use super::numbers::with_exact_numbers;
 use super::{BATCH_ROWS, InputBatch, InputSettings, kind};
 use crate::error::CliError;
 use crate::json::decode_column;
@@ -18,6 +22,8 @@ pub(crate) struct JsonLines<R> {
     lines: std::io::Lines<R>,
     line: usize,
     settings: InputSettings,
+    /// The table's columns by name.
+    positions: HashMap<String, usize>,
     done: bool,
 }
 
@@ -31,7 +37,9 @@ struct Rows {
 impl<R: BufRead> JsonLines<R> {
     /// `label` names the input in errors.
     pub(crate) fn new(label: impl Into<String>, reader: R, settings: InputSettings) -> Self {
+        let names = settings.fields.iter().map(|field| field.name.clone());
         Self {
+            positions: names.enumerate().map(|(position, name)| (name, position)).collect(),
             label: label.into(),
             lines: reader.lines(),
             line: 0,
@@ -63,8 +71,7 @@ impl<R: BufRead> JsonLines<R> {
             if line.trim().is_empty() {
                 continue;
             }
-            let value =
-                serde_json::from_str(&line).map_err(|error| self.wrong(self.line, format!("no JSON: {error}")))?;
+            let value = parse(&line).map_err(|error| self.wrong(self.line, error))?;
             self.row(value, &mut rows)
                 .map_err(|message| self.wrong(self.line, message))?;
             rows.lines.push(self.line);
@@ -76,19 +83,19 @@ impl<R: BufRead> JsonLines<R> {
         }
     }
 
-    fn row(&self, value: Value, rows: &mut Rows) -> Result<(), String> {
+    fn row(&self, value: Json<'_>, rows: &mut Rows) -> Result<(), String> {
         match value {
-            Value::Object(object) => self.object(object, rows),
-            Value::Array(values) if values.len() == self.settings.fields.len() + 1 => {
+            Json::Object(members) => self.object(members, rows),
+            Json::Array(values) if values.len() == self.settings.fields.len() + 1 => {
                 let mut values = values.into_iter();
                 rows.kinds
-                    .push(Some(kind(values.next().as_ref().and_then(Value::as_str))?));
-                for (column, value) in rows.columns.iter_mut().zip(values) {
-                    column.push(value);
+                    .push(Some(kind(values.next().as_ref().and_then(Json::as_str))?));
+                for ((column, value), field) in rows.columns.iter_mut().zip(values).zip(&self.settings.fields) {
+                    column.push(with_exact_numbers(value, &field.data_type));
                 }
                 Ok(())
             }
-            Value::Array(values) => Err(format!(
+            Json::Array(values) => Err(format!(
                 "expected an array of a kind and {} values, found {} elements",
                 self.settings.fields.len(),
                 values.len()
@@ -97,25 +104,36 @@ impl<R: BufRead> JsonLines<R> {
         }
     }
 
-    fn object(&self, mut object: Map<String, Value>, rows: &mut Rows) -> Result<(), String> {
+    fn object(&self, members: Vec<(Cow<'_, str>, Json<'_>)>, rows: &mut Rows) -> Result<(), String> {
+        let kind_field = self.settings.kind_field.as_deref();
         let mut row_kind = None;
-        if let Some(name) = &self.settings.kind_field {
-            let text = object
-                .get(name)
-                .ok_or_else(|| format!("there is no field {name:?} (--kind-field)"))?;
-            row_kind = Some(kind(text.as_str()).map_err(|message| format!("field {name}: {message}"))?);
-            if !self.settings.fields.iter().any(|field| field.name == *name) {
-                object.remove(name);
+        let mut values = vec![Value::Null; self.settings.fields.len()];
+        let mut seen = HashSet::with_capacity(members.len());
+        for (name, value) in members {
+            if !seen.insert(name.clone()) {
+                return Err(format!("field {name:?} is there twice"));
+            }
+            let is_kind = kind_field == Some(name.as_ref());
+            if is_kind {
+                row_kind = Some(kind(value.as_str()).map_err(|message| format!("field {name}: {message}"))?);
+            }
+            let position = self.positions.get(name.as_ref()).copied();
+            let column =
+                position.and_then(|position| Some((values.get_mut(position)?, self.settings.fields.get(position)?)));
+            match column {
+                Some((column, field)) => *column = with_exact_numbers(value, &field.data_type),
+                None if is_kind => {}
+                None => return Err(format!("field {name:?} is no column of the table")),
             }
         }
-        for (column, field) in rows.columns.iter_mut().zip(&self.settings.fields) {
-            column.push(object.remove(&field.name).unwrap_or(Value::Null));
+        if let (Some(name), None) = (kind_field, row_kind) {
+            return Err(format!("there is no field {name:?} (--kind-field)"));
+        }
+        for (column, value) in rows.columns.iter_mut().zip(values) {
+            column.push(value);
         }
         rows.kinds.push(row_kind);
-        match object.keys().next() {
-            None => Ok(()),
-            Some(name) => Err(format!("field {name:?} is no column of the table")),
-        }
+        Ok(())
     }
 
     fn batch(&self, rows: Rows) -> Result<InputBatch, CliError> {

@@ -2,6 +2,7 @@
 
 mod csv;
 mod json_lines;
+mod numbers;
 mod parquet;
 
 use std::io::BufReader;
@@ -86,10 +87,10 @@ pub(crate) fn open(
     })
 }
 
-/// Takes the kind column out of a batch, unless it is a column of the table too.
+/// Takes the kind column out of a batch, unless it is a column of the table too. `lines` are those of its rows.
 fn take_kinds(
     label: &str,
-    first_line: usize,
+    lines: &[usize],
     mut batch: RecordBatch,
     settings: &InputSettings,
 ) -> Result<InputBatch, CliError> {
@@ -103,10 +104,10 @@ fn take_kinds(
     };
     let texts = cast(batch.column(position), &DataType::Utf8)?;
     let mut kinds = Vec::with_capacity(texts.len());
-    for (row, text) in texts.as_string::<i32>().iter().enumerate() {
+    for (text, &line) in texts.as_string::<i32>().iter().zip(lines) {
         kinds.push(kind(text).map_err(|message| CliError::Input {
             input: label.to_owned(),
-            line: first_line + row,
+            line,
             message: format!("column {name}: {message}"),
         })?);
     }

@@ -25,10 +25,10 @@ pub(super) fn open(
         .map_err(|error| wrong(&error))?;
     let mut row = 1;
     let batches = batches.map(move |batch| {
-        let batch = batch?;
-        let first_row = row;
+        let batch = batch.map_err(|error| CliError::usage(format!("{label}: {error}")))?;
+        let rows: Vec<usize> = (row..row + batch.num_rows()).collect();
         row += batch.num_rows();
-        take_kinds(&label, first_row, batch, &settings)
+        take_kinds(&label, &rows, batch, &settings)
     });
     Ok(Box::new(batches))
 }

@@ -93,6 +93,22 @@ async fn json_rows_are_objects_or_arrays_and_commits_can_be_named() {
 }
 
 #[tokio::test]
+async fn bare_numbers_keep_their_digits() {
+    let shell = Shell::new();
+    let columns = ["id INT", "exact DECIMAL(38, 10)", "many ARRAY<DECIMAL(20, 2)>"];
+    let mut args = vec!["create", "@t", "--primary-key", "id", "-D", "bucket=1"];
+    args.extend(columns.iter().flat_map(|column| ["--column", column]));
+    shell.ok(&args).await;
+    let line = "{\"id\": -0, \"exact\": 1234567890123456789012345678.0123456789, \"many\": [900719925474099301.01]}\n";
+    let ran = shell.run_with_input(&["write", "@t"], line).await;
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    assert_eq!(
+        shell.ok(&["read", "@t", "--output", "csv"]).await,
+        "id,exact,many\n0,1234567890123456789012345678.0123456789,\"[\"\"900719925474099301.01\"\"]\"\n"
+    );
+}
+
+#[tokio::test]
 async fn every_type_goes_in_and_comes_out_as_it_was() {
     let shell = Shell::new();
     let columns = [

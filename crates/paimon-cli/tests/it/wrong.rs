@@ -7,7 +7,7 @@ async fn each_failure_is_one_paragraph() {
     let shell = Shell::new();
     shell.create().await;
     let mut seen = Vec::new();
-    let cases: [(&[&str], &str); 17] = [
+    let cases: [(&[&str], &str); 25] = [
         (&["read", "@nothing"], ""),
         (&["read", "@t", "--snapshot", "4"], ""),
         (&["read", "@t", "--timestamp", "noon"], ""),
@@ -25,6 +25,14 @@ async fn each_failure_is_one_paragraph() {
         (&["write", "@t"], "{\"city\": \"x\"}\n"),
         (&["write", "@t", "--kind-field", "op"], "{\"id\": 1, \"op\": \"+X\"}\n"),
         (&["write", "@t", "@nofile.csv"], ""),
+        (&["compact", "@t", "--bucket", "7"], ""),
+        (&["levels", "@t", "--bucket", "-1"], ""),
+        (&["write", "@t"], "{\"id\": 1, \"amount\": 123456789.01}\n"),
+        (&["write", "@t"], "{\"id\": 1, \"id\": 2}\n"),
+        (&["write", "@t", "--format", "csv"], "id,city\n1,\"a\n2,b\n3,c\n"),
+        (&["write", "@t", "--format", "csv"], "id,city\n1,a\n\n2\n"),
+        (&["write", "@t", "--format", "csv"], "id,id\n1,2\n"),
+        (&["write", "@t", "--format", "parquet"], "no parquet"),
     ];
     for (args, input) in cases {
         let ran = shell.run_with_input(args, input).await;

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::names::DataFileNames;
-use super::text::partition_text;
+use super::text::{partition_text, without_text};
 use super::{DataFileMeta, IndexFileMeta};
 use crate::FormatError;
 use crate::env::FileIds;
@@ -116,6 +116,22 @@ impl TablePaths {
             settings: Arc::new(settings),
             types,
         }
+    }
+
+    /// Whether every partition value of the table's types has a directory name.
+    ///
+    /// Errors: `Unsupported`, naming the column.
+    pub fn check_partition_columns(&self) -> Result<(), FormatError> {
+        let settings = &self.settings;
+        for field in &settings.partition_fields {
+            if let Some(why) = without_text(&field.data_type, settings.legacy_partition_name) {
+                return Err(FormatError::unsupported(format!(
+                    "partition column '{}': {why}",
+                    field.name
+                )));
+            }
+        }
+        Ok(())
     }
 
     /// `k1=v1/k2=v2`, escaped; empty for a table without partitions.

@@ -6,34 +6,40 @@ use crate::FormatError;
 use crate::types::temporal::format_timestamp;
 use crate::types::{DataType, Datum, TypeKind};
 
+/// Why values of a type have no text as partition columns; `None`: they have. `legacy` is `partition.legacy-name`.
+pub(super) fn without_text(data_type: &DataType, legacy: bool) -> Option<String> {
+    match &data_type.kind {
+        kind if !kind.is_flat() => Some(format!("a partition column of type {data_type}")),
+        TypeKind::Binary(_) | TypeKind::VarBinary(_) if legacy => Some(
+            "BINARY as a partition column with partition.legacy-name = true: \
+             the directory's name is the identity of a Java object"
+                .to_owned(),
+        ),
+        TypeKind::LocalZonedTimestamp(_) if !legacy => Some(
+            "TIMESTAMP WITH LOCAL TIME ZONE as a partition column with partition.legacy-name = false: \
+             the directory's name depends on the time zone of the job that writes it"
+                .to_owned(),
+        ),
+        _ => None,
+    }
+}
+
 /// The text of a partition value; `None` for null. `legacy` is `partition.legacy-name`.
 ///
 /// Errors: `Unsupported` for types whose text depends on the process that wrote it, `Invalid` for values without text.
 pub(super) fn partition_text(value: &Datum, data_type: &DataType, legacy: bool) -> Result<Option<String>, FormatError> {
+    if *value == Datum::Null {
+        return Ok(None);
+    }
+    if let Some(why) = without_text(data_type, legacy) {
+        return Err(FormatError::unsupported(why));
+    }
     let text = match (value, &data_type.kind) {
-        (Datum::Null, _) => return Ok(None),
-        (_, kind) if !kind.is_flat() => {
-            return Err(FormatError::unsupported(format!(
-                "a partition column of type {data_type}"
-            )));
-        }
         (Datum::Date(days), _) if legacy => days.to_string(),
         (Datum::Time(millis), _) if legacy => millis.to_string(),
         (Datum::Timestamp { millis, nanos }, _) if legacy => iso_timestamp(*millis, *nanos)?,
-        (Datum::Bytes(_), _) if legacy => {
-            return Err(FormatError::unsupported(
-                "BINARY as a partition column with partition.legacy-name = true: \
-                 the directory's name is the identity of a Java object",
-            ));
-        }
         (Datum::Bytes(bytes), _) => String::from_utf8(bytes.clone())
             .map_err(|_| FormatError::invalid("a BINARY partition value that is not UTF-8 has no directory name"))?,
-        (Datum::Timestamp { .. }, TypeKind::LocalZonedTimestamp(_)) => {
-            return Err(FormatError::unsupported(
-                "TIMESTAMP WITH LOCAL TIME ZONE as a partition column with partition.legacy-name = false: \
-                 the directory's name depends on the time zone of the job that writes it",
-            ));
-        }
         (Datum::Date(_) | Datum::Timestamp { .. }, _) => {
             let text = value.to_text(data_type);
             if text.find('-') != Some(4) {

@@ -5,6 +5,7 @@ mod cast;
 mod conform;
 mod data_type;
 mod datum;
+mod limits;
 mod row_kind;
 
 pub(crate) use arrow_map::with_id;
@@ -19,4 +20,5 @@ pub(crate) use datum::temporal;
 #[cfg(test)]
 pub(crate) use datum::tests as datum_tests;
 pub use datum::{Datum, array_from_datums, canonical_nan};
+pub use limits::check_limits;
 pub use row_kind::RowKind;

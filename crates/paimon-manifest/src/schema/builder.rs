@@ -1,5 +1,7 @@
 //! A new table's schema.
 
+use std::collections::HashSet;
+
 use paimon_format::options::Options;
 use paimon_format::types::{DataField, DataType, TypeKind};
 
@@ -144,6 +146,33 @@ fn assign_nested_ids(data_type: &mut DataType, next_id: &mut i32) -> Result<()> 
     }
 }
 
+/// Every ROW has fields, and no two of the same name.
+fn check_rows(path: &str, data_type: &DataType) -> Result<()> {
+    match &data_type.kind {
+        TypeKind::Array(element) | TypeKind::Multiset(element) => check_rows(path, element),
+        TypeKind::Map(key, value) => {
+            check_rows(path, key)?;
+            check_rows(path, value)
+        }
+        TypeKind::Row(fields) if fields.is_empty() => Err(ManifestError::invalid(format!(
+            "column {path}: a ROW needs at least one field"
+        ))),
+        TypeKind::Row(fields) => {
+            let mut names = HashSet::new();
+            fields.iter().try_for_each(|field| {
+                let path = format!("{path}.{}", field.name);
+                match names.insert(&field.name) {
+                    true => check_rows(&path, &field.data_type),
+                    false => Err(ManifestError::invalid(format!(
+                        "column {path}: two fields have this name"
+                    ))),
+                }
+            })
+        }
+        _ => Ok(()),
+    }
+}
+
 /// What every version of a schema must be. Errors: `Invalid`, naming the column; `Unsupported` without a primary key.
 pub(super) fn validate(schema: &TableSchema) -> Result<()> {
     if schema.fields.is_empty() {
@@ -160,6 +189,7 @@ pub(super) fn validate(schema: &TableSchema) -> Result<()> {
                 field.name
             )));
         }
+        check_rows(&field.name, &field.data_type)?;
     }
     for (what, keys) in [
         ("primary key", &schema.primary_keys),

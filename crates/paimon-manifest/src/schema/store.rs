@@ -10,15 +10,12 @@ use paimon_format::storage::{Storage, StorageError};
 use paimon_format::types::DataField;
 use paimon_format::{ErrorKind, FormatError};
 
-use super::change::SchemaChange;
 use super::table_schema::TableSchema;
 use crate::error::{ManifestError, Result};
 use crate::numbered::list_ids;
 
 const DIR: &str = "schema";
 const PREFIX: &str = "schema-";
-/// Each lost attempt means that another one won.
-const ALTER_ATTEMPTS: u32 = 50;
 
 /// The schema versions of a table, also as the [`SchemaSource`] of readers. Cheap to clone; clones share the versions read so far, which never change.
 ///
@@ -87,29 +84,6 @@ impl SchemaStore {
                 Err(_) => Err(error.into()),
             },
         }
-    }
-
-    /// Makes the latest version with these changes the next one. Who loses the race for its id applies them to the winner's.
-    ///
-    /// Errors: `NotFound` without a table; `Invalid` naming the column, as [`TableSchema::with_changes`]; `Conflict` when others
-    /// changed the schema again and again.
-    ///
-    /// Source: `org.apache.paimon.schema.SchemaManager#commitChanges`.
-    pub async fn alter(&self, changes: &[SchemaChange], now_ms: i64) -> Result<Arc<TableSchema>> {
-        for _ in 0..ALTER_ATTEMPTS {
-            let Some(latest) = self.latest().await? else {
-                return Err(ManifestError::NotFound(
-                    "the table has no schema: it was dropped, or never was".to_string(),
-                ));
-            };
-            let next = latest.with_changes(changes, now_ms)?;
-            if self.create(&next).await? {
-                return Ok(Arc::new(next));
-            }
-        }
-        Err(ManifestError::Conflict(format!(
-            "others changed the schema {ALTER_ATTEMPTS} times while it was to be changed"
-        )))
     }
 
     fn cached(&self, id: i64) -> Option<Arc<TableSchema>> {

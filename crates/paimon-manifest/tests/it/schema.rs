@@ -195,6 +195,8 @@ fn added_columns_take_the_next_ids_and_come_last() {
 fn changes_that_cannot_be_are_refused_by_column() {
     let schema = partitioned().build(0).unwrap();
     let key = schema.primary_keys[0].clone();
+    let partition = schema.partition_keys[0].clone();
+    let last = schema.fields.last().unwrap().name.clone();
     for (change, expected) in [
         (add(&key, int()), format!("there is a column {key} already")),
         (
@@ -208,6 +210,21 @@ fn changes_that_cannot_be_are_refused_by_column() {
             format!("the type of column {key} cannot change: it is part of a key"),
         ),
         (widen("none", "BIGINT"), "there is no column none".to_string()),
+        (
+            rename(&partition, "p"),
+            format!("column {partition} cannot be renamed: directories of partitions bear its name"),
+        ),
+        (rename("none", "q"), "there is no column none".to_string()),
+        (rename(&last, &key), format!("there is a column {key} already")),
+        (
+            rename(&last, "_LEVEL"),
+            "the column name _LEVEL is reserved".to_string(),
+        ),
+        (
+            drop(&key),
+            format!("column {key} cannot be dropped: it is part of a key"),
+        ),
+        (drop("none"), "there is no column none".to_string()),
     ] {
         assert_eq!(schema.with_changes(&[change], 0).unwrap_err().to_string(), expected);
     }
@@ -218,26 +235,75 @@ fn changes_that_cannot_be_are_refused_by_column() {
     assert_eq!(next.field("n").unwrap().data_type.to_string(), "BIGINT");
 }
 
-#[tokio::test]
-async fn who_loses_the_race_for_a_version_builds_on_the_winner() {
-    let storage = memory();
-    let schema = partitioned().build(0).unwrap();
-    let (one, two) = (
-        SchemaStore::new(Arc::clone(&storage)),
-        SchemaStore::new(Arc::clone(&storage)),
+fn rename(name: &str, to: &str) -> SchemaChange {
+    SchemaChange::RenameColumn {
+        name: name.to_string(),
+        to: to.to_string(),
+    }
+}
+
+fn drop(name: &str) -> SchemaChange {
+    SchemaChange::DropColumn { name: name.to_string() }
+}
+
+#[test]
+fn a_new_name_is_the_same_column_everywhere() {
+    let schema = TableSchema::builder()
+        .column("k", int())
+        .column("s", int())
+        .column("v", int())
+        .primary_key(["k"])
+        .option("bucket", "2")
+        .option("bucket-key", "k")
+        .option("sequence.field", "v, s")
+        .option("fields.s,v.sequence-group", "v")
+        .option("fields.v.aggregate-function", "sum")
+        .option("fields.default-aggregate-function", "v")
+        .option("record-level.time-field", "v")
+        .option("comment", "v")
+        .build(0)
+        .unwrap();
+    let next = schema.with_changes(&[rename("v", "w"), rename("k", "id")], 0).unwrap();
+    assert_eq!(next.primary_keys, ["id"]);
+    let columns: Vec<(i32, &str)> = next.fields.iter().map(|f| (f.id, f.name.as_str())).collect();
+    assert_eq!(columns, [(0, "id"), (1, "s"), (2, "w")]);
+    let options: Vec<String> = next
+        .options
+        .iter()
+        .map(|(key, value)| format!("{key}={value}"))
+        .collect();
+    assert_eq!(
+        options,
+        [
+            "bucket=2",
+            "bucket-key=id",
+            "comment=v",
+            "fields.default-aggregate-function=v",
+            "fields.s,w.sequence-group=w",
+            "fields.w.aggregate-function=sum",
+            "record-level.time-field=w",
+            "sequence.field=w, s",
+        ]
     );
-    assert!(one.create(&schema).await.unwrap());
-    let changes: Vec<[SchemaChange; 1]> = (0..10).map(|i| [add(&format!("c{i}"), int())]).collect();
-    let racing = changes.iter().enumerate().map(|(i, changes)| {
-        let store = if i % 2 == 0 { &one } else { &two };
-        store.alter(changes, i as i64)
-    });
-    futures::future::try_join_all(racing).await.unwrap();
-    let latest = two.latest().await.unwrap().unwrap();
-    assert_eq!((latest.id, latest.fields.len()), (10, schema.fields.len() + 10));
-    assert_eq!(two.list_ids().await.unwrap(), (0..=10).collect::<Vec<_>>());
-    let error = one.alter(&changes[0], 0).await.unwrap_err();
-    assert_eq!(error.to_string(), "there is a column c0 already");
-    let nowhere = SchemaStore::new(memory()).alter(&changes[0], 0).await.unwrap_err();
-    assert_eq!(nowhere.kind(), paimon_format::ErrorKind::NotFound);
+}
+
+#[test]
+fn a_column_of_a_dropped_name_is_a_new_one() {
+    let schema = TableSchema::builder()
+        .column("k", int())
+        .column("v", int())
+        .primary_key(["k"])
+        .option("snapshot.time-retained", "1 h")
+        .build(0)
+        .unwrap();
+    let changes = [
+        drop("v"),
+        add("v", int()),
+        SchemaChange::RemoveOption {
+            key: "snapshot.time-retained".to_string(),
+        },
+    ];
+    let next = schema.with_changes(&changes, 0).unwrap();
+    assert_eq!((next.field("v").unwrap().id, next.highest_field_id), (2, 2));
+    assert_eq!(next.options.iter().count(), 0);
 }

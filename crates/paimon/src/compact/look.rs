@@ -83,6 +83,8 @@ pub(crate) async fn look(stores: &BucketStores, scope: &Scope) -> Result<Look> {
     let looked_at = buckets.len();
     let mut jobs = Vec::new();
     for bucket in buckets {
+        let states = table.check_states_of(&bucket.levels().all_files()).await;
+        states.map_err(|error| error.in_bucket(bucket.name()))?;
         let task = stores.compactor(&bucket)?.plan(scope.full);
         let task = task.map_err(|error| crate::Error::from(error).in_bucket(bucket.name()))?;
         jobs.extend(task.map(|task| BucketJob::new(stores.clone(), bucket, task)));

@@ -11,6 +11,8 @@ use paimon_merge::engine::Promises;
 use crate::error::Result;
 
 const PRODUCER: &str = "changelog-producer";
+/// What decides whether compactions look old rows up.
+const LOOKUP_OPTIONS: [&str; 3] = [PRODUCER, "deletion-vectors.enabled", "force-lookup"];
 
 /// Refuses combinations that cannot give a right changelog. What the merge engine itself cannot do, it refuses by itself; deletion vectors
 /// are checked by [`DeletionVectorSettings`](super::DeletionVectorSettings).
@@ -59,6 +61,18 @@ pub(crate) fn full_compaction_delta_commits(options: &Options) -> Result<Option<
     Ok(set.or((producer == ChangelogProducer::FullCompaction).then_some(1)))
 }
 
+/// The options that decide whether compactions look old rows up, for errors: `'changelog-producer' = 'lookup'`.
+pub(crate) fn lookup_options(options: &Options) -> String {
+    let set = LOOKUP_OPTIONS
+        .into_iter()
+        .filter_map(|key| Some(format!("'{key}' = '{}'", options.get(key)?)));
+    let set: Vec<String> = set.collect();
+    match set.is_empty() {
+        true => format!("'{PRODUCER}' = 'none'"),
+        false => set.join(", "),
+    }
+}
+
 /// Refuses to use a table otherwise than it was made: files above level 0 hold complete states of their keys where old rows are looked
 /// up, and parts of them elsewhere. Engines that merge a result once more without harm do not mind.
 ///
@@ -72,7 +86,7 @@ pub(crate) fn check_same_lookup(stored: &Options, used: &Options, promises: Prom
     if before.need_lookup() == now.need_lookup() {
         return Ok(());
     }
-    let changed = [PRODUCER, "deletion-vectors.enabled", "force-lookup"]
+    let changed = LOOKUP_OPTIONS
         .into_iter()
         .filter(|key| stored.get(key) != used.get(key));
     let changed: Vec<String> = changed.map(|key| format!("'{key}'")).collect();

@@ -46,19 +46,8 @@ pub fn table_options(options: &Options) -> Options {
 /// Errors: `Invalid` naming an option that cannot differ from the schema's.
 pub(crate) fn with_dynamic_options(stored: &Options, dynamic: &Options) -> Result<Options> {
     let mut options = stored.clone();
-    let changes_vectors = |key, value| {
-        key == "deletion-vectors.enabled" && !set(stored, "deletion-vectors.modifiable") && {
-            let now = parse_bool(value).unwrap_or_default();
-            now != set(stored, key)
-        }
-    };
     for (key, value) in table_options(dynamic).iter() {
-        if changes_vectors(key, value) {
-            return Err(Error::invalid(format!(
-                "option '{key}' = '{value}': rows would be seen twice or again until a full compaction; where that is certain not to \
-                 be, 'deletion-vectors.modifiable' = 'true' in the table's schema allows it"
-            )));
-        }
+        check_vectors(stored, key, Some(value))?;
         if IMMUTABLE.contains(&key) && stored.get(key) != Some(value) {
             return Err(Error::invalid(format!(
                 "option '{key}' = '{value}': it cannot be set for one use of a table, which was made with {}",
@@ -72,29 +61,52 @@ pub(crate) fn with_dynamic_options(stored: &Options, dynamic: &Options) -> Resul
     Ok(options)
 }
 
+/// Refuses to switch deletion vectors where the schema does not allow it.
+fn check_vectors(stored: &Options, key: &str, value: Option<&str>) -> Result<()> {
+    let now = value.and_then(|value| parse_bool(value).ok()).unwrap_or_default();
+    if key != "deletion-vectors.enabled" || now == set(stored, key) || set(stored, "deletion-vectors.modifiable") {
+        return Ok(());
+    }
+    Err(Error::invalid(format!(
+        "option '{key}' = '{now}': rows would be seen twice or again until a full compaction; where that is certain not to be, \
+         'deletion-vectors.modifiable' = 'true' in the table's schema allows it"
+    )))
+}
+
 /// Whether a table's option is set. A value that is none is refused where the option is used.
 fn set(options: &Options, key: &str) -> bool {
     options.bool(key).ok().flatten().unwrap_or_default()
 }
 
-/// Whether the schema's value of an option may become another one. What files depend on may not; a fixed number of buckets may become
-/// another one, by which partitions are refused for writing until they are rescaled.
+/// Whether the schema's value of an option may become another one; `None`: its default. What files depend on may not; a fixed number of
+/// buckets may become another one, by which partitions are refused for writing until they are rescaled. `has_rows`: there are snapshots.
 ///
 /// Errors: `Invalid` naming the option.
 ///
 /// Source: `org.apache.paimon.schema.SchemaManager#checkAlterTableOption`.
-pub(crate) fn check_change(stored: &Options, key: &str, value: &str) -> Result<()> {
+pub(crate) fn check_change(stored: &Options, key: &str, value: Option<&str>, has_rows: bool) -> Result<()> {
+    let shown = value.map_or_else(|| "its default".to_owned(), |value| format!("'{value}'"));
+    if has_rows {
+        check_vectors(stored, key, value)?;
+        let lasts = ["ignore-delete", "ignore-update-before"].contains(&key);
+        let is_set = value.and_then(|value| parse_bool(value).ok()).unwrap_or_default();
+        if lasts && set(stored, key) && !is_set {
+            return Err(Error::invalid(format!(
+                "option '{key}' = {shown}: rows that were ignored so far would count"
+            )));
+        }
+    }
     let fixed = |value: Option<&str>| {
         value
             .and_then(|text| text.parse::<i32>().ok())
             .is_some_and(|count| count > 0)
     };
-    let rescales = key == "bucket" && fixed(stored.get(key)) && fixed(Some(value));
-    if rescales || !IMMUTABLE.contains(&key) || stored.get(key) == Some(value) {
+    let rescales = key == "bucket" && fixed(stored.get(key)) && fixed(value);
+    if rescales || !IMMUTABLE.contains(&key) || stored.get(key) == value {
         return Ok(());
     }
     Err(Error::invalid(format!(
-        "option '{key}' = '{value}': it cannot change, because the files that are there depend on it"
+        "option '{key}' = {shown}: it cannot change, because the files that are there depend on it"
     )))
 }
 
@@ -112,13 +124,23 @@ mod tests {
         let expected: Options = [("bucket", "2"), ("write-only", "false")].into_iter().collect();
         assert_eq!(options, expected);
 
-        assert!(check_change(&stored, "bucket", "3").is_ok());
-        assert!(check_change(&stored, "write-only", "false").is_ok());
-        for (key, value) in [("bucket", "-1"), ("merge-engine", "first-row")] {
-            let error = check_change(&stored, key, value).unwrap_err().to_string();
+        for (key, value) in [
+            ("bucket", Some("3")),
+            ("write-only", Some("false")),
+            ("write-only", None),
+        ] {
+            check_change(&stored, key, value, true).unwrap();
+        }
+        for (key, value) in [
+            ("bucket", Some("-1")),
+            ("bucket", None),
+            ("merge-engine", Some("first-row")),
+        ] {
+            let error = check_change(&stored, key, value, false).unwrap_err().to_string();
+            let shown = value.map_or_else(|| "its default".to_owned(), |value| format!("'{value}'"));
             assert_eq!(
                 error,
-                format!("option '{key}' = '{value}': it cannot change, because the files that are there depend on it")
+                format!("option '{key}' = {shown}: it cannot change, because the files that are there depend on it")
             );
         }
 
@@ -145,5 +167,24 @@ mod tests {
         free.set("deletion-vectors.modifiable", "true");
         let options = with_dynamic_options(&free, &off).unwrap();
         assert_eq!(options.get("deletion-vectors.enabled"), Some("false"));
+
+        let key = "deletion-vectors.enabled";
+        assert!(check_change(&on, key, None, true).is_err());
+        assert!(check_change(&Options::new(), key, Some("true"), true).is_err());
+        check_change(&Options::new(), key, Some("true"), false).unwrap();
+        check_change(&free, key, Some("false"), true).unwrap();
+    }
+
+    #[test]
+    fn what_is_ignored_stays_ignored() {
+        let stored: Options = [("ignore-delete", "true")].into_iter().collect();
+        let error = check_change(&stored, "ignore-delete", Some("false"), true).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "option 'ignore-delete' = 'false': rows that were ignored so far would count"
+        );
+        assert!(check_change(&stored, "ignore-delete", None, true).is_err());
+        check_change(&stored, "ignore-delete", Some("false"), false).unwrap();
+        check_change(&Options::new(), "ignore-delete", Some("true"), true).unwrap();
     }
 }

@@ -15,7 +15,7 @@ mod writing;
 
 pub(crate) use buckets::MAX_DYNAMIC_BUCKETS;
 pub use buckets::{BucketMode, DynamicBucketSettings};
-pub(crate) use changelog::{check_changelog, check_same_lookup, full_compaction_delta_commits};
+pub(crate) use changelog::{check_changelog, check_same_lookup, full_compaction_delta_commits, lookup_options};
 pub use deletion_vectors::DeletionVectorSettings;
 pub use dynamic::table_options;
 pub(crate) use dynamic::{check_change, with_dynamic_options};

@@ -32,8 +32,9 @@ impl TableScan {
 
     /// Reads the snapshot and its manifests, and leaves out files that cannot hold a row that is wanted.
     ///
-    /// Errors: `NotFound` for a snapshot, tag or instant that is not there; `Invalid` naming a column or option; `Unsupported`
-    /// naming the feature that this engine cannot read; `Corrupt` naming the file.
+    /// Errors: `NotFound` for a snapshot, tag or instant that is not there; `Invalid` naming a column, an option or a bucket; `Unsupported`
+    /// naming the feature that this engine cannot read, or a file that was written with options of another meaning; `Corrupt` naming the
+    /// file.
     pub async fn plan(&self) -> Result<Plan> {
         let table = &self.read.table;
         let travel = match &self.read.travel {
@@ -44,6 +45,7 @@ impl TableScan {
             Some(snapshot) => self.plan_of(&snapshot, LevelRange::all()).await,
             None => {
                 table.check_readable()?;
+                self.read.selection.check_buckets(table.options(), &[])?;
                 Ok(Plan::default())
             }
         }
@@ -62,6 +64,9 @@ impl TableScan {
         let fields = table.partition_fields();
         let selection = self.read.selection.resolve(&fields, &table.default_partition_name())?;
         let mut plan = scan.plan(snapshot, ScanKind::All).await?;
+        if filter.is_none() {
+            selection.check_buckets(table.options(), &plan.buckets)?;
+        }
         let mut selected = Vec::with_capacity(plan.buckets.len());
         for bucket in plan.buckets {
             let partition = Partition::new(bucket.partition.clone(), &fields)?;
@@ -73,6 +78,7 @@ impl TableScan {
         }
         selected.sort_by(|a, b| (a.partition.as_bytes(), a.bucket).cmp(&(b.partition.as_bytes(), b.bucket)));
         plan.buckets = selected;
+        table.check_level_states(&plan.buckets).await?;
         let settings = SplitSettings::from_options(table.options(), visibility.never_merges)?;
         let mut splits = plan.splits(&settings, &table.schema().key_comparator()?)?;
         if let (Some(limit), None) = (self.read.limit, filter) {

@@ -93,12 +93,17 @@ impl WriteBuilder {
 
     /// A writer. Errors: `Unsupported` or `Invalid`, naming the option that forbids writing.
     pub fn new_write(&self) -> Result<TableWrite> {
-        TableWrite::new(
+        let write = TableWrite::new(
             self.table.clone(),
             self.pick_rule,
             self.overwrite.is_some(),
             &self.commit_user,
-        )
+        )?;
+        let rows_are_the_tables = self.overwrite.as_ref().is_some_and(|scope| scope.read_from.is_some());
+        Ok(match rows_are_the_tables {
+            true => write.without_limits(),
+            false => write,
+        })
     }
 
     /// The committer. Errors: `Invalid`, naming the option, or the partition column of an overwrite that is none.

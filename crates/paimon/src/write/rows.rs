@@ -8,7 +8,7 @@ use arrow_array::{Array, ArrayRef, BooleanArray, Int8Array, RecordBatch, RecordB
 use arrow_schema::{Schema, SchemaRef};
 use arrow_select::filter::{filter, filter_record_batch};
 use arrow_select::zip::zip;
-use paimon_format::types::{RowKind, conform};
+use paimon_format::types::{DataField, RowKind, check_limits, conform};
 
 use crate::error::{Error, Result};
 
@@ -31,6 +31,8 @@ pub(crate) struct Prepared {
 pub(crate) struct RowPreparation {
     /// The table's columns.
     pub(crate) arrow: SchemaRef,
+    /// The same with Paimon's types, whose limits the rows keep. Empty for rows that were in the table before.
+    pub(crate) limits: Vec<DataField>,
     /// A one-row array for each column that has a default value.
     pub(crate) defaults: Vec<Option<ArrayRef>>,
     /// Position of `rowkind.field`.
@@ -45,9 +47,11 @@ impl RowPreparation {
     /// Columns are matched by name; a missing one is null or its default. `kinds` defaults to the column `_VALUE_KIND`, or +I
     /// without one; `rowkind.field` goes before both.
     ///
-    /// Errors: `Invalid` naming the column: unknown, of another type, null where the table says NOT NULL, not a row kind.
+    /// Errors: `Invalid` naming the column: unknown, of another type, a value that its type does not have, null where the table says NOT
+    /// NULL, not a row kind.
     pub(crate) fn prepare(&self, batch: &RecordBatch, kinds: Option<&Int8Array>) -> Result<Prepared> {
         let rows = self.conform(batch)?;
+        check_limits(&rows, &self.limits)?;
         let kinds = self.kinds(batch, &rows, kinds)?;
         self.filter(Prepared { rows, kinds })
     }

@@ -110,6 +110,12 @@ impl TableWrite {
         })
     }
 
+    /// Takes rows of the table as they are: what another engine wrote may be longer than its type says.
+    pub(crate) fn without_limits(mut self) -> Self {
+        self.preparation.limits.clear();
+        self
+    }
+
     /// Writes rows, matched to columns by name; a column that is missing is null or its default. They are all +I, unless the batch
     /// has a column [`_VALUE_KIND`](crate::write::VALUE_KIND_COLUMN) or the table a `rowkind.field`.
     ///
@@ -384,6 +390,7 @@ fn preparation(table: &Table, settings: &RowSettings) -> Result<RowPreparation> 
     }
     Ok(RowPreparation {
         arrow: Arc::new(arrow_schema(&schema.fields)?),
+        limits: schema.fields.clone(),
         defaults,
         kind_column: settings
             .row_kind_field

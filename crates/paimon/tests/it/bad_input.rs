@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use paimon::format::options::Options;
-use paimon::{Error, Table, TableSchema};
+use paimon::format::types::{DataField, DataType, TypeKind};
+use paimon::{Error, ErrorKind, Selection, Table, TableSchema, TimeTravel};
 
 use crate::support::{Place, commit, kv_schema, rows, try_rows_of};
 
@@ -129,6 +130,9 @@ async fn options_that_are_illegal_or_not_supported() {
         ("write-buffer-size", "a lot"),
         ("write-only", "maybe"),
         ("record-level.expire-time", "1 d"),
+        ("manifest.merge-min-count", "0"),
+        ("manifest.compression", "middle-out"),
+        ("commit.max-retries", "-1"),
     ] {
         let place = Place::new();
         match Table::create(&place.location("t"), kv_schema().option(key, value), &place.context).await {
@@ -140,6 +144,13 @@ async fn options_that_are_illegal_or_not_supported() {
         }
     }
     insta::assert_snapshot!(errors.join("\n"));
+}
+
+/// ARRAY of ROW with these fields.
+fn rows_of_ints(names: &[&str]) -> DataType {
+    let field = |name: &&str| DataField::new(0, *name, DataType::nullable(TypeKind::Int));
+    let row = TypeKind::Row(names.iter().map(field).collect());
+    DataType::nullable(TypeKind::Array(Box::new(DataType::nullable(row))))
 }
 
 #[tokio::test]
@@ -162,6 +173,14 @@ async fn schemas_that_cannot_be() {
         column("k", "INT")
             .primary_key(["k"])
             .column("b", "BLOB".parse().unwrap()),
+        column("k", "BYTES")
+            .column("v", "INT".parse().unwrap())
+            .primary_key(["k", "v"])
+            .partition_keys(["k"]),
+        column("k", "INT")
+            .primary_key(["k"])
+            .column("r", rows_of_ints(&["a", "b", "a"])),
+        column("k", "INT").primary_key(["k"]).column("r", rows_of_ints(&[])),
     ];
     let mut errors = Vec::new();
     for schema in schemas {
@@ -187,7 +206,9 @@ async fn rows_that_do_not_fit() {
     };
 
     let place = Place::new();
-    let schema = kv_schema().column("t", "TIMESTAMP(9)".parse().unwrap());
+    let schema = kv_schema()
+        .column("t", "TIMESTAMP(9)".parse().unwrap())
+        .column("c", "VARCHAR(2)".parse().unwrap());
     let table = place.create(schema).await;
     let keys = || Arc::new(Int32Array::from(vec![1])) as ArrayRef;
     let batches: Vec<Vec<(&str, ArrayRef)>> = vec![
@@ -202,6 +223,7 @@ async fn rows_that_do_not_fit() {
             ("k", keys()),
             ("t", Arc::new(TimestampMicrosecondArray::from(vec![i64::MAX]))),
         ],
+        vec![("k", keys()), ("c", Arc::new(StringArray::from(vec!["abc"])))],
     ];
     let mut write = table.write_builder().new_write().unwrap();
     let mut errors = Vec::new();
@@ -247,4 +269,57 @@ async fn features_of_later_tables_are_refused_for_reads() {
         assert_eq!(table.snapshots(10).await.unwrap().len(), 2);
     }
     insta::assert_snapshot!(errors.join("\n"));
+}
+
+/// Checksums of pages are not looked at: what is noticed all the same is an error with the file's name, and nothing panics.
+#[tokio::test]
+async fn damaged_pages_name_their_file() {
+    let place = Place::new();
+    let table = place.create(kv_schema().option("file.compression", "zstd")).await;
+    let texts: Vec<String> = (0..500).map(|k| format!("{:x}", k * 7919)).collect();
+    let rows: Vec<_> = texts
+        .iter()
+        .zip(0..)
+        .map(|(text, k)| ("+I", k, text.as_str()))
+        .collect();
+    commit(&table, &rows).await;
+    let path = only_file(&table, "bucket-0", "data-");
+    let name = path.file_name().unwrap().to_str().unwrap();
+    let bytes = std::fs::read(&path).unwrap();
+    let mut noticed = 0;
+    for at in (0..bytes.len()).step_by(23) {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 0x55;
+        std::fs::write(&path, &damaged).unwrap();
+        if let Err(error) = try_rows_of(&table.read_builder()).await {
+            noticed += 1;
+            assert!(error.to_string().contains(name), "byte {at}: {error}");
+            assert_eq!(error.kind(), ErrorKind::Corrupt, "byte {at}: {error}");
+        }
+    }
+    assert!(noticed > 20, "{noticed}");
+}
+
+#[tokio::test]
+async fn buckets_that_are_not_there() {
+    let place = Place::new();
+    let table = table(&place).await;
+    let select = |bucket| Selection::all().bucket(bucket);
+    let expected = "there is no bucket 1: the table has bucket 0 alone";
+    let compact = table.compact_builder().select(select(1)).run().await.unwrap_err();
+    assert_eq!(compact.to_string(), expected);
+    let read = try_rows_of(&table.read_builder().select(select(1))).await.unwrap_err();
+    assert_eq!(read.to_string(), expected);
+    let negative = table.buckets(&TimeTravel::Latest, &select(-2)).await.unwrap_err();
+    assert_eq!(
+        negative.to_string(),
+        "there is no bucket -2: the table has bucket 0 alone"
+    );
+    assert_eq!(
+        try_rows_of(&table.read_builder().select(select(0)))
+            .await
+            .unwrap()
+            .len(),
+        2
+    );
 }

@@ -2,6 +2,7 @@
 
 #![expect(clippy::panic, clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod alter;
 mod bad_input;
 mod changelog;
 mod changes;

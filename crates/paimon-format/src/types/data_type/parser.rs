@@ -210,14 +210,14 @@ impl Parser<'_> {
     fn row(&mut self, depth: usize) -> Result<TypeKind, FormatError> {
         let mut fields = Vec::new();
         self.tokens.demand_sign("<")?;
-        while !self.tokens.accept_sign(">") {
-            if !fields.is_empty() {
-                self.tokens.demand_sign(",")?;
-            }
+        loop {
             let name = match self.tokens.peek() {
                 Some(Token::Name(name) | Token::Word(name)) => name.clone(),
                 _ => return Err(self.tokens.expected("a field name")),
             };
+            if fields.iter().any(|field: &DataField| field.name == name) {
+                return Err(self.tokens.error(&format!("a second field {name}")));
+            }
             self.tokens.skip();
             let id = self.next_id;
             self.next_id += 1;
@@ -230,8 +230,11 @@ impl Parser<'_> {
                 self.tokens.skip();
             }
             fields.push(field);
+            if self.tokens.accept_sign(">") {
+                return Ok(TypeKind::Row(fields));
+            }
+            self.tokens.demand_sign(",")?;
         }
-        Ok(TypeKind::Row(fields))
     }
 
     fn number(&mut self, min: u32, max: u32) -> Result<u32, FormatError> {

@@ -4,7 +4,7 @@ use serde_json::{Number, Value};
 
 use super::hex::{bytes_of_hex, hex_of_bytes};
 use super::number::{ParsedDecimal, format_decimal, parse_decimal};
-use super::temporal::{format_date, format_time, format_timestamp, parse_date, parse_time, parse_timestamp};
+use super::temporal::{format_date, format_time, format_timestamp, parse_date, parse_timestamp, time_of_day};
 use crate::error::FormatError;
 use crate::types::{DataType, Datum, TypeKind};
 
@@ -74,7 +74,9 @@ impl Datum {
             TypeKind::Float => return number_or_text(json, data_type),
             TypeKind::Double => return number_or_text(json, data_type),
             TypeKind::Char(_) | TypeKind::VarChar(_) => return Self::parse(text()?, data_type),
-            TypeKind::Binary(_) | TypeKind::VarBinary(_) => bytes_of_hex(text()?).map(Self::Bytes),
+            TypeKind::Binary(length) | TypeKind::VarBinary(length) => bytes_of_hex(text()?)
+                .filter(|bytes| bytes.len() <= *length as usize)
+                .map(Self::Bytes),
             TypeKind::Decimal(precision, scale) => {
                 let digits = match json {
                     Value::Number(number) => number.to_string(),
@@ -86,7 +88,7 @@ impl Datum {
                 }
             }
             TypeKind::Date => parse_date(text()?).map(Self::Date),
-            TypeKind::Time(_) => parse_time(text()?).map(Self::Time),
+            TypeKind::Time(_) => time_of_day(text()?).map(Self::Time),
             TypeKind::Timestamp(precision) | TypeKind::LocalZonedTimestamp(precision) => {
                 let text = text()?;
                 let text = text.strip_suffix('Z').unwrap_or(text);
@@ -234,6 +236,13 @@ mod tests {
         let bytes = DataType::nullable(TypeKind::VarBinary(9));
         assert!(Datum::from_json(&serde_json::json!("0"), &bytes).is_err());
         assert!(Datum::from_json(&serde_json::json!("€0"), &bytes).is_err());
+        let bytes = DataType::nullable(TypeKind::Binary(1));
+        let error = Datum::from_json(&serde_json::json!("0000"), &bytes).unwrap_err();
+        assert_eq!(error.to_string(), "\"0000\" is no value of BINARY(1)");
+        let time = DataType::nullable(TypeKind::Time(3));
+        for text in ["24:00:00", "86400000", "00:00:00-1"] {
+            assert!(Datum::from_json(&serde_json::json!(text), &time).is_err(), "{text}");
+        }
     }
 
     proptest! {

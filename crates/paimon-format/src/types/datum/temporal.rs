@@ -145,6 +145,11 @@ pub(crate) fn parse_time(text: &str) -> Option<i32> {
     i32::try_from(ms).ok()
 }
 
+/// [`parse_time`] within a day: Java takes 24:00:00 and more too, which no reader shows as it was.
+pub(crate) fn time_of_day(text: &str) -> Option<i32> {
+    parse_time(text).filter(|&ms| (0..DAY_MS).contains(&ms.into()))
+}
+
 /// The milliseconds of a fraction's digits, rounded at the third; what is no digit counts as zero.
 fn milliseconds(fraction: &str) -> i64 {
     let mut digits = fraction.chars().map(|c| c.to_digit(10).unwrap_or(0).into());

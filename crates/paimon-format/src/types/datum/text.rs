@@ -4,7 +4,9 @@ use serde_json::Value;
 
 use super::hex::hex_of_bytes;
 use super::number::{ParsedDecimal, format_decimal, format_f32, format_f64, parse_decimal, parse_f32, parse_f64};
-use super::temporal::{format_date, format_time, format_timestamp, is_digits, parse_date, parse_time, parse_timestamp};
+use super::temporal::{
+    format_date, format_time, format_timestamp, is_digits, parse_date, parse_timestamp, time_of_day,
+};
 use crate::error::FormatError;
 use crate::types::{DataType, Datum, MAX_LENGTH, TypeKind};
 
@@ -20,8 +22,9 @@ impl Datum {
                 let fits = *length == MAX_LENGTH || text.chars().count() <= *length as usize;
                 fits.then(|| Self::String(text.to_owned()))
             }
-            TypeKind::Binary(_) => Some(Self::Bytes(text.into())),
-            TypeKind::VarBinary(length) => (text.len() <= *length as usize).then(|| Self::Bytes(text.into())),
+            TypeKind::Binary(length) | TypeKind::VarBinary(length) => {
+                (text.len() <= *length as usize).then(|| Self::Bytes(text.into()))
+            }
             TypeKind::Boolean => parse_boolean(text).map(Self::Boolean),
             TypeKind::TinyInt => text.parse().ok().map(Self::Int8),
             TypeKind::SmallInt => text.parse().ok().map(Self::Int16),
@@ -34,7 +37,7 @@ impl Datum {
                 Some(ParsedDecimal::Overflow) | None => None,
             },
             TypeKind::Date => parse_date(text).map(Self::Date),
-            TypeKind::Time(_) => parse_time(text).map(Self::Time),
+            TypeKind::Time(_) => time_of_day(text).map(Self::Time),
             TypeKind::Timestamp(precision) if is_digits(text) => epoch(text, *precision),
             TypeKind::Timestamp(precision) | TypeKind::LocalZonedTimestamp(precision) => {
                 let parsed = parse_timestamp(text, *precision);

@@ -143,7 +143,13 @@ pub(crate) fn any_type() -> impl Strategy<Value = DataType> {
             boxed.clone().prop_map(TypeKind::Multiset),
             (boxed.clone(), boxed.clone()).prop_map(|(key, value)| TypeKind::Map(key, value)),
             (boxed, 1..=MAX_LENGTH).prop_map(|(element, length)| TypeKind::Vector(element, length)),
-            prop::collection::vec(field, 0..4).prop_map(TypeKind::Row),
+            prop::collection::vec(field, 1..4).prop_map(|mut fields| {
+                // No two of one name.
+                for (i, field) in fields.iter_mut().enumerate() {
+                    field.name.push_str(&i.to_string());
+                }
+                TypeKind::Row(fields)
+            }),
         ];
         with_nullability(kind.boxed())
     })
