@@ -3,6 +3,7 @@
 #![expect(clippy::panic, clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod bad_input;
+mod bucket_laws;
 mod changelog;
 mod changes;
 mod commits;
