@@ -120,6 +120,33 @@ async fn compaction_tells_what_it_did() {
 }
 
 #[tokio::test]
+async fn rows_that_wait_get_a_bucket() {
+    let shell = Shell::new();
+    let create = [
+        "create",
+        "@t",
+        "--column",
+        "id INT",
+        "--primary-key",
+        "id",
+        "-D",
+        "bucket=-2",
+        "-D",
+        "postpone.default-bucket-num=2",
+    ];
+    shell.ok(&create).await;
+    shell
+        .write("{\"op\":\"+I\",\"id\":1}\n{\"op\":\"+I\",\"id\":2}\n{\"op\":\"+I\",\"id\":7}\n")
+        .await;
+    let mut all = shell.ok(&["compact", "@t", "--dry-run"]).await;
+    all += &shell.ok(&["compact", "@t", "--full"]).await;
+    all += &shell.ok(&["compact", "@t"]).await;
+    assert_snapshot!("postponed", all);
+    let rows = shell.ok(&["read", "@t", "--output", "csv"]).await;
+    assert_eq!(rows.lines().count(), 4, "{rows}");
+}
+
+#[tokio::test]
 async fn rows_are_printed_as_wanted() {
     let shell = shop().await;
     assert_snapshot!("rows_table", shell.ok(&["read", "@t"]).await);

@@ -4,6 +4,7 @@
 
 mod alter;
 mod bad_input;
+mod bucket_laws;
 mod changelog;
 mod changes;
 mod commits;

@@ -144,9 +144,9 @@ fn distributed(report: &CompactReport, dry_run: bool) -> String {
             None => String::new(),
         };
         let (rows, files) = (counted(part.rows, "row"), counted(part.files, "file"));
-        let what = if dry_run { "would get buckets" } else { "got buckets" };
+        let went = if dry_run { "would go" } else { "went" };
         let buckets = counted(u64::from(part.buckets.unsigned_abs()), "bucket");
-        format!("{partition}{rows} in {files} {what}, of {buckets}\n")
+        format!("{partition}{rows} in {files} waited for a bucket and {went} into {buckets}\n")
     });
     lines.collect()
 }
