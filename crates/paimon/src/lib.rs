@@ -35,8 +35,8 @@ pub use changelog::{
     Between, ChangelogBatch, ChangelogBuilder, ChangelogStream, IncrementalMode, StreamPosition, TableStream,
 };
 pub use compact::{
-    BucketFailure, BucketReport, CompactBuilder, CompactReport, CompactService, FileTotals, RoundBucket, RoundReport,
-    ServiceSettings, StopSignal, TablePattern, TableSource,
+    BucketFailure, BucketReport, CompactBuilder, CompactReport, CompactService, CompactionId, CompactionResult,
+    CompactionTask, FileTotals, RoundBucket, RoundReport, ServiceSettings, StopSignal, TablePattern, TableSource,
 };
 pub use context::Context;
 pub use error::{Error, Result};

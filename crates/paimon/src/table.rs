@@ -168,6 +168,19 @@ impl Table {
         self.at(schema, &self.inner.dynamic)
     }
 
+    /// The same table at an older or newer version of its schema. Errors: `NotFound`, `Corrupt`; else as [`Table::open`].
+    pub(crate) async fn at_schema(&self, id: i64) -> Result<Self> {
+        match self.inner.schema.id == id {
+            true => Ok(self.clone()),
+            false => self.at(self.schema_by_id(id).await?, &self.inner.dynamic),
+        }
+    }
+
+    /// Those options that this use set.
+    pub(crate) fn dynamic_options(&self) -> &Options {
+        &self.inner.dynamic
+    }
+
     /// The same table at a schema, with options for this use.
     fn at(&self, schema: Arc<TableSchema>, dynamic: &Options) -> Result<Self> {
         let inner = &self.inner;

@@ -13,6 +13,7 @@ use paimon_merge::engine::MergeEngine;
 
 use super::changelog::ChangelogRules;
 use super::pipeline::{JobLookup, MergeJob, MergePipeline, MergeSinks, Merged, PipelineSettings, StageKind};
+use super::split::split;
 use super::upgrade::StepRules;
 use super::{ChangelogProducer, CompactResult, CompactSettings, CompactStep, CompactTask, RecordLevelExpire};
 use crate::LsmError;
@@ -149,6 +150,14 @@ impl MergeTreeCompactRewriter {
         task.steps(&self.keys, &rules)
     }
 
+    /// Cuts a task into parts of about so many bytes, so that several processes can share it: whole files where it can, ranges of keys where it
+    /// must. [`CompactResult::join`] puts their results together, of which none may be left out.
+    ///
+    /// Errors: `Corrupt` when a file's key bounds cannot be read.
+    pub fn split(&self, task: &CompactTask, part_bytes: u64) -> Result<Vec<CompactTask>, LsmError> {
+        split(task, self.steps(task)?, &self.keys, part_bytes)
+    }
+
     /// Runs a task to its end. `None`: `cancelled` was sent to or dropped before that. Then, and after an error, none of the task's
     /// files is left.
     ///
@@ -267,6 +276,7 @@ impl MergeTreeCompactRewriter {
             expired_before: self.expire.as_ref().map(|expire| expire.expired_before(now_ms)),
             deleted: vectors_of(&sections, &task.deleted),
             sections,
+            bounds: task.keys.clone(),
             ..MergeJob::default()
         }
     }
