@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use paimon_format::dv::BucketDvMaintainer;
+use paimon_format::dv::{BucketDvMaintainer, WrittenDeletionVectors};
 use paimon_format::env::Env;
 use paimon_format::meta::{DataFileMeta, IndexFileMeta};
 
@@ -239,7 +239,7 @@ impl MergeTreeCompactManager {
     /// Writes the bucket's deletion vectors to a new index file, if compactions have changed them since the last one.
     ///
     /// Errors: `Unavailable`; it can be tried again.
-    pub async fn write_deletion_vectors(&mut self) -> Result<Option<IndexFileMeta>, LsmError> {
+    pub async fn write_deletion_vectors(&mut self) -> Result<Option<WrittenDeletionVectors>, LsmError> {
         match &mut self.vectors {
             Some(vectors) => Ok(vectors.write_deletion_vectors_index().await?),
             None => Ok(None),

@@ -112,11 +112,14 @@ pub(super) async fn finish(mut running: RunningCompaction, stop: &StopSignal) ->
 ///
 /// Errors: `Unavailable`; the files of the result are still there.
 pub(crate) async fn message(bucket: &BucketLevels, result: &CompactResult) -> Result<CommitMessage> {
-    let mut new_index_files = Vec::new();
+    let (mut new_index_files, mut deleted_index_files) = (Vec::new(), Vec::new());
     if let Some(vectors) = bucket.vectors() {
         let mut vectors = vectors.clone();
         result.apply_deletions(&mut vectors)?;
-        new_index_files.extend(vectors.write_deletion_vectors_index().await.map_err(Error::from)?);
+        if let Some(written) = vectors.write_deletion_vectors_index().await.map_err(Error::from)? {
+            new_index_files.push(written.file);
+            deleted_index_files = written.replaced;
+        }
     }
     Ok(CommitMessage {
         partition: bucket.partition.row().clone(),
@@ -128,7 +131,7 @@ pub(crate) async fn message(bucket: &BucketLevels, result: &CompactResult) -> Re
                 compact_after: result.after.clone(),
                 changelog_files: result.changelog.clone(),
                 new_index_files,
-                ..CompactIncrement::default()
+                deleted_index_files,
             },
             ..CommitIncrement::default()
         },
