@@ -40,7 +40,7 @@ pub use compact::{
 };
 pub use context::Context;
 pub use error::{Error, Result};
-pub use levels::{BucketLevels, BucketPick};
+pub use levels::{BackPressure, BucketLevels, BucketPick};
 pub use partition::{Partition, Selection};
 pub use read::{Plan, ReadBuilder, RowStream, TableRead, TableScan, split_from_bytes, split_to_bytes};
 pub use rescale::RescaledPartition;

@@ -93,10 +93,30 @@ async fn a_dry_run_says_what_comes_first() {
     let shell = Shell::new();
     shell.create().await;
     for id in 0..6 {
-        shell.write(&format!("{{\"id\":{id},\"city\":\"x\"}}\n")).await;
+        shell
+            .write(&format!("{{\"op\":\"+I\",\"id\":{id},\"city\":\"x\"}}\n"))
+            .await;
     }
     let told = shell.ok(&["compact", "@t", "--watch", "--dry-run"]).await;
-    insta::assert_snapshot!(told);
+    assert!(told.contains("1 bucket to compact"), "{told}");
+    let told = shell.ok(&["compact", "@t", "--watch", "--dry-run", "--json"]).await;
+    let told: Value = serde_json::from_str(&told).unwrap();
+    assert_eq!(
+        (&told["result"], &told["buckets"][0]["runs"]),
+        (&"dry run".into(), &6.into())
+    );
+    assert_eq!(told["buckets"][0]["snapshot"], Value::Null);
+    // Nothing was changed.
+    let levels: Value = serde_json::from_str(&shell.ok(&["levels", "@t", "--json"]).await).unwrap();
+    assert_eq!(levels["runs"].as_array().unwrap().len(), 6);
+    assert_eq!(
+        (
+            &levels["compactionTrigger"],
+            &levels["stopTrigger"],
+            &levels["backPressure"]
+        ),
+        (&5.into(), &8.into(), &"compaction due".into())
+    );
 }
 
 #[tokio::test]

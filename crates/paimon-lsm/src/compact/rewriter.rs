@@ -10,6 +10,7 @@ use paimon_format::kv::{KvFiles, KvSchemaRef};
 use paimon_format::meta::{DataFileMeta, FileSource};
 use paimon_merge::changelog::LookupNeed;
 use paimon_merge::engine::MergeEngine;
+use tracing::Instrument;
 
 use super::changelog::ChangelogRules;
 use super::pipeline::{JobLookup, MergeJob, MergePipeline, MergeSinks, Merged, PipelineSettings, StageKind};
@@ -19,6 +20,7 @@ use super::{ChangelogProducer, CompactResult, CompactSettings, CompactStep, Comp
 use crate::LsmError;
 use crate::levels::{KeyOrder, Section, SortedRun, file_bytes};
 use crate::lookup::{LookupSource, LookupView};
+use crate::metrics::CompactionReporter;
 
 /// Runs the compactions of a bucket: merges sections, changes levels, writes changelogs, finds the rows that are replaced. Holds no
 /// state between tasks.
@@ -36,6 +38,7 @@ pub struct MergeTreeCompactRewriter {
     expire: Option<RecordLevelExpire>,
     lookup: Option<Arc<dyn LookupSource>>,
     deletes_need_older: bool,
+    reporter: CompactionReporter,
 }
 
 impl MergeTreeCompactRewriter {
@@ -87,7 +90,19 @@ impl MergeTreeCompactRewriter {
             expire,
             lookup: lookup.filter(|_| needs_lookup),
             deletes_need_older,
+            reporter: CompactionReporter::default(),
         })
+    }
+
+    /// Tells what it does.
+    #[must_use]
+    pub fn with_reporter(self, reporter: CompactionReporter) -> Self {
+        Self { reporter, ..self }
+    }
+
+    /// Where what it does is told.
+    pub(crate) fn reporter(&self) -> &CompactionReporter {
+        &self.reporter
     }
 
     /// Where old rows are looked up, if they are.
@@ -169,7 +184,15 @@ impl MergeTreeCompactRewriter {
     ) -> Result<Option<CompactResult>, LsmError> {
         let begin_ms = self.env.clock.now_ms();
         let mut written = Vec::new();
-        let outcome = self.run_steps(task, cancelled, &mut written).await;
+        let span = tracing::info_span!(
+            "compact",
+            table = self.reporter.table(),
+            bucket = self.reporter.bucket(),
+            files = task.files.len(),
+            bytes = total_bytes(&task.files),
+            output_level = task.output_level,
+        );
+        let outcome = self.run_steps(task, cancelled, &mut written).instrument(span).await;
         match &outcome {
             Ok(Some(result)) => tracing::info!(
                 reason = ?task.reason,

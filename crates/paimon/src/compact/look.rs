@@ -1,6 +1,6 @@
 //! What there is to do in a table.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use paimon_format::options::Options;
 use paimon_format::row::BinaryRow;
@@ -65,6 +65,8 @@ pub(crate) async fn look(stores: &BucketStores, scope: &Scope) -> Result<Look> {
     // Rows without a bucket wait for a job that gives them one.
     buckets.retain(|bucket| bucket.bucket >= 0);
     let looked_at = buckets.len();
+    let names: HashSet<&str> = buckets.iter().map(BucketLevels::name).collect();
+    table.compaction_metrics().retain(|bucket| names.contains(bucket));
     let mut jobs = Vec::new();
     for bucket in buckets {
         let task = stores.compactor(&bucket)?.plan(scope.full);

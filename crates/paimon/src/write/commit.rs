@@ -31,7 +31,7 @@ impl TableCommit {
         let storage = std::sync::Arc::clone(table.storage());
         let env = table.context().env().clone();
         Ok(Self {
-            commit: FileStoreCommit::new(storage, env, table.schema(), user)?,
+            commit: FileStoreCommit::new(storage, env, table.schema(), user)?.with_table_name(table.metrics_name()),
             table: table.clone(),
             overwrite: None,
         })

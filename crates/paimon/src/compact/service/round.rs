@@ -9,10 +9,10 @@ use paimon_format::ErrorKind;
 use paimon_format::env::Env;
 use paimon_format::meta::CommitMessage;
 
-use super::CompactService;
 use super::report::{BucketFailure, RoundBucket, RoundReport};
 use super::source::TableSource;
 use super::watched::{BucketKey, WatchedTable, failure, key};
+use super::{CompactService, metrics};
 use crate::catalog::Catalog;
 use crate::compact::job::BucketJob;
 use crate::compact::stop::StopSignal;
@@ -74,6 +74,7 @@ impl CompactService {
             self.commit(ended, &mut report).await;
         }
         report.milliseconds = clock.now_ms().saturating_sub(start_ms);
+        metrics::round(&report);
         Ok(report)
     }
 
@@ -97,6 +98,7 @@ impl CompactService {
             match table.look(&scope, now_ms).await {
                 Ok(None) => {}
                 Ok(Some(found)) => {
+                    metrics::waiting(location, &found.jobs);
                     report.tables_looked_at += 1;
                     report.buckets_looked_at += found.buckets;
                     queue.extend(found.jobs.into_iter().map(|job| Queued {
