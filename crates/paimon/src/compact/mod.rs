@@ -18,6 +18,7 @@ mod stop;
 mod task;
 
 pub use builder::CompactBuilder;
+pub(crate) use look::Scope;
 pub use report::{BucketReport, CompactReport, FileTotals};
 pub use service::{
     BucketFailure, CompactService, RoundBucket, RoundReport, ServiceSettings, TablePattern, TableSource,
