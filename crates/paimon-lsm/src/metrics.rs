@@ -85,7 +85,7 @@ impl CompactionMetrics {
     pub fn retain(&self, is_there: impl Fn(&str) -> bool) {
         let mut state = self.state();
         state.buckets.retain(|bucket, _| is_there(bucket));
-        self.tell(&mut state);
+        self.tell(&state);
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -97,8 +97,7 @@ impl CompactionMetrics {
     }
 
     /// Sets the gauges that are sums and extremes. Java's say -1 where there is no bucket.
-    fn tell(&self, state: &mut State) {
-        let now_ms = self.clock.now_ms();
+    fn tell(&self, state: &State) {
         let over = |name_max, name_avg, of: fn(&BucketState) -> u64| {
             let values = state.buckets.values().map(of);
             let (count, sum, max) = values.fold((0u64, 0u64, None), |(count, sum, max), value| {
@@ -148,6 +147,15 @@ impl CompactionMetrics {
             times => state.times_ms.iter().sum::<i64>() as f64 / times as f64,
         };
         self.set("paimon_compaction_avg_compaction_time", average);
+    }
+
+    /// Measures anew how busy compactions were: for who tells at intervals. Otherwise it is told when a compaction begins or ends.
+    pub fn refresh(&self) {
+        let now_ms = self.clock.now_ms();
+        self.tell_busy(&mut self.state(), now_ms);
+    }
+
+    fn tell_busy(&self, state: &mut State, now_ms: i64) {
         let since_ms = now_ms.saturating_sub(BUSY_MEASURE_MS);
         state.busy.retain(|(_, to)| to.is_none_or(|to| to > since_ms));
         let busy_ms: i64 = state
@@ -188,7 +196,7 @@ impl Drop for Reporting {
         if self.passing {
             let mut state = self.metrics.state();
             state.buckets.remove(&self.bucket);
-            self.metrics.tell(&mut state);
+            self.metrics.tell(&state);
         }
     }
 }
@@ -210,7 +218,7 @@ impl CompactionReporter {
         let mut bucket = state.buckets.get(&reporting.bucket).copied().unwrap_or_default();
         change(&mut state, &mut bucket);
         state.buckets.insert(Arc::clone(&reporting.bucket), bucket);
-        reporting.metrics.tell(&mut state);
+        reporting.metrics.tell(&state);
     }
 
     /// The tree is this now.
@@ -248,7 +256,7 @@ impl CompactionReporter {
         let now_ms = metrics.clock.now_ms();
         let mut state = metrics.state();
         state.busy.push((now_ms, None));
-        metrics.tell(&mut state);
+        metrics.tell_busy(&mut state, now_ms);
         now_ms
     }
 
@@ -268,6 +276,7 @@ impl CompactionReporter {
             if let Some((_, to)) = running.into_iter().find(|busy| **busy == (began_ms, None)) {
                 *to = Some(now_ms);
             }
+            metrics.tell_busy(state, now_ms);
             let Some(result) = result else { return };
             state.times_ms.push_back(now_ms.saturating_sub(began_ms));
             if state.times_ms.len() > COMPACTION_TIME_WINDOW {

@@ -156,3 +156,121 @@ fn cut(
 fn sum(files: &[Arc<DataFileMeta>]) -> u64 {
     files.iter().map(|file| file_bytes(file)).fold(0, u64::saturating_add)
 }
+
+#[cfg(test)]
+mod tests {
+    use paimon_format::types::{DataType, Datum, TypeKind};
+
+    use super::*;
+    use crate::pick::{CompactUnit, PickReason};
+    use crate::testing::{int_keys, keyed_file};
+
+    /// The parts of a task that rewrites these files (level, keys, bytes) in one step: `[from..to) files`.
+    fn parts(files: &[(i32, (i32, i32), i64)], part_bytes: u64) -> Vec<String> {
+        let files: Vec<_> = (0..)
+            .zip(files)
+            .map(|(number, &(level, range, size))| Arc::new(keyed_file(number.to_string(), level, range, size)))
+            .collect();
+        let keys = int_keys().unwrap();
+        let unit = CompactUnit {
+            output_level: 5,
+            runs: files.len(),
+            files,
+            rewrite_each: false,
+            reason: PickReason::Full,
+        };
+        let task = CompactTask::new(unit, 6, true);
+        let step = CompactStep::Rewrite {
+            sections: keys.sections(&task.files).unwrap(),
+            drop_delete: true,
+            changelog: false,
+        };
+        let parts = split(&task, vec![step], &keys, part_bytes).unwrap();
+        parts.iter().map(text).collect()
+    }
+
+    fn text(part: &CompactTask) -> String {
+        let bound = |key: &Option<BinaryRow>| match key {
+            None => String::new(),
+            Some(key) => match key.get(0, &DataType::not_null(TypeKind::Int)).unwrap() {
+                Datum::Int32(key) => key.to_string(),
+                other => panic!("{other:?}"),
+            },
+        };
+        let files: Vec<&str> = part.files.iter().map(|file| file.file_name.as_str()).collect();
+        format!(
+            "[{}..{}) {}",
+            bound(&part.keys.from),
+            bound(&part.keys.to),
+            files.join(" ")
+        )
+    }
+
+    #[test]
+    fn sections_are_shared_out_whole() {
+        let files = [
+            (0, (0, 9), 10),
+            (5, (0, 9), 10),
+            (0, (10, 19), 20),
+            (5, (20, 29), 5),
+            (5, (30, 39), 30),
+        ];
+        assert_eq!(parts(&files, 20), ["[..) 0 1", "[..) 2", "[..) 3", "[..) 4"]);
+        assert_eq!(parts(&files, 25), ["[..) 0 1", "[..) 2 3", "[..) 4"]);
+        assert_eq!(parts(&files, 1000), ["[..) 0 1 2 3 4"]);
+    }
+
+    #[test]
+    fn a_large_section_is_cut_at_the_smallest_keys_of_its_files() {
+        // One file on level 0 across four of level 5.
+        let files = [
+            (0, (0, 39), 40),
+            (5, (0, 9), 100),
+            (5, (10, 19), 100),
+            (5, (20, 29), 100),
+            (5, (30, 39), 100),
+        ];
+        assert_eq!(
+            parts(&files, 110),
+            ["[..10) 0 1", "[10..20) 0 2", "[20..30) 0 3", "[30..) 0 4"]
+        );
+        assert_eq!(parts(&files, 220), ["[..20) 0 1 2", "[20..) 0 3 4"]);
+        // It is not more than half too large.
+        assert_eq!(parts(&files, 300), ["[..) 0 1 2 3 4"]);
+    }
+
+    #[test]
+    fn files_that_begin_at_one_key_are_not_cut() {
+        let files = [(0, (0, 39), 100), (0, (0, 30), 100), (0, (0, 35), 100)];
+        assert_eq!(parts(&files, 10), ["[..) 0 1 2"]);
+    }
+
+    #[test]
+    fn every_key_of_every_file_is_in_one_part() {
+        let files: Vec<_> = (0..40)
+            .map(|number| {
+                let min = number * 37 % 100;
+                (0, (min, min + number * 13 % 60), 10 + i64::from(number))
+            })
+            .collect();
+        for part_bytes in [1, 50, 200, 1000] {
+            let texts = parts(&files, part_bytes);
+            for (number, &(_, (min, max), _)) in files.iter().enumerate() {
+                for key in [min, (min + max) / 2, max] {
+                    let holds = |text: &&String| {
+                        let (bounds, names) = text.split_once(") ").unwrap();
+                        let (from, to) = bounds[1..].split_once("..").unwrap();
+                        from.parse().map_or(true, |from: i32| key >= from)
+                            && to.parse().map_or(true, |to: i32| key < to)
+                            && names.split(' ').any(|name| name == number.to_string())
+                    };
+                    assert_eq!(
+                        texts.iter().filter(holds).count(),
+                        1,
+                        "{key} of file {number}: {texts:?}"
+                    );
+                }
+            }
+        }
+    }
+}

@@ -134,7 +134,8 @@ impl CompactBuilder {
     }
 
     /// The same compactions as data: a task a bucket, or, with `part_bytes`, several of about so many bytes. Each can be run by another process
-    /// ([`CompactionTask::run`]); [`Table::commit_compaction`] commits all results. Nothing is changed; empty: nothing to do.
+    /// ([`CompactionTask::run`]); [`Table::commit_compaction`] commits all results. Nothing is changed, and rows
+    /// that wait for a bucket go on waiting; empty: nothing to do.
     ///
     /// Errors: those of looking at the table.
     pub async fn plan(&self, part_bytes: Option<u64>) -> Result<Vec<CompactionTask>> {

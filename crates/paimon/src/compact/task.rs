@@ -1,7 +1,9 @@
 //! Compactions as data: planned by one process, run by others, committed by a third.
 
 use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
 
+use paimon_format::meta::DataFileMeta;
 use paimon_format::options::Options;
 use paimon_format::row::BinaryRow;
 use paimon_lsm::compact::{CompactResult, CompactTask, RunningCompaction};
@@ -105,6 +107,35 @@ impl CompactionId {
     }
 }
 
+/// Names come from outside: none may lead out of the bucket's folder.
+///
+/// Errors: `Invalid`, naming the file.
+fn check_names<'a>(id: &CompactionId, files: impl IntoIterator<Item = &'a Arc<DataFileMeta>>) -> Result<()> {
+    let names = files
+        .into_iter()
+        .flat_map(|file| std::iter::once(&file.file_name).chain(&file.extra_files));
+    for name in names {
+        if name.is_empty() || name.starts_with('.') || name.contains(['/', '\\']) {
+            return Err(Error::invalid(format!("{id}: {name:?} is no name of a data file")));
+        }
+    }
+    Ok(())
+}
+
+impl CompactionResult {
+    /// Errors: `Unsupported` for data of another version, `Invalid` for a name that is none.
+    fn check(&self) -> Result<()> {
+        self.id.check()?;
+        let CompactResult {
+            before,
+            after,
+            changelog,
+            ..
+        } = &self.result;
+        check_names(&self.id, before.iter().chain(after).chain(changelog))
+    }
+}
+
 /// What of a plan becomes tasks of a bucket.
 pub(super) struct BucketPlan {
     pub(super) bucket: BucketLevels,
@@ -153,6 +184,8 @@ impl CompactionTask {
     /// first; `Unsupported` for a task of another version.
     pub async fn run(&self, context: &Context, stop: &StopSignal) -> Result<Option<CompactionResult>> {
         self.id.check()?;
+        let older = self.task.older.runs().iter().flat_map(|run| run.run.files());
+        check_names(&self.id, self.task.files.iter().chain(older))?;
         let table = Table::open(&self.id.table, self.id.options.clone(), context).await?;
         let table = table.at_schema(self.id.schema_id).await?.for_compaction()?;
         let result = self.run_in(&table, stop).await;
@@ -224,7 +257,9 @@ impl Table {
     ///
     /// Errors: `Invalid` when they are committed, or of another table.
     pub async fn abort_compaction(&self, results: &[CompactionResult]) -> Result<()> {
-        for CompactionResult { id, result } in results {
+        for every in results {
+            let CompactionResult { id, result } = every;
+            every.check()?;
             check_table(self.location(), id)?;
             if let Some(snapshot) = self.committed_by(&id.commit_user, id.snapshot).await? {
                 return Err(Error::invalid(format!("{id}: it is committed, in snapshot {snapshot}")));
@@ -252,7 +287,6 @@ impl Table {
 }
 
 fn check_table(location: &str, id: &CompactionId) -> Result<()> {
-    id.check()?;
     match id.table == location {
         true => Ok(()),
         false => Err(Error::invalid(format!(
@@ -270,6 +304,7 @@ fn complete(location: &str, results: Vec<CompactionResult>) -> Result<Vec<(Compa
     let mut plan: Option<(String, usize)> = None;
     for result in results {
         let id = &result.id;
+        result.check()?;
         check_table(location, id)?;
         let (user, tasks) = plan.get_or_insert_with(|| (id.commit_user.clone(), id.tasks));
         if (&id.commit_user, id.tasks) != (&*user, *tasks) {

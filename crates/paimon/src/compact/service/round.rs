@@ -91,6 +91,7 @@ impl CompactService {
         let clock = Arc::clone(&self.env().clock);
         let mut queue = Vec::new();
         for (location, table) in &mut self.tables {
+            table.refresh_metrics();
             let now_ms = clock.now_ms();
             if self.stop.is_asked() || !table.is_due(now_ms) {
                 continue;
