@@ -191,11 +191,16 @@ impl KvFiles for TableKvFiles {
     }
 
     async fn delete(&self, file: &DataFileMeta) -> Result<(), FormatError> {
-        let extra = file.extra_files.iter().map(|name| self.paths.extra_file(file, name));
-        for location in std::iter::once(self.paths.data_file(file)).chain(extra) {
-            let (storage, path) = self.roots.locate(location).await?;
-            storage.delete(&path).await?;
+        let (storage, path) = self.roots.locate(self.paths.data_file(file)).await?;
+        storage.delete(&path).await?;
+        for name in &file.extra_files {
+            self.delete_extra(file, name).await?;
         }
         Ok(())
+    }
+
+    async fn delete_extra(&self, file: &DataFileMeta, name: &str) -> Result<(), FormatError> {
+        let (storage, path) = self.roots.locate(self.paths.extra_file(file, name)).await?;
+        Ok(storage.delete(&path).await?)
     }
 }

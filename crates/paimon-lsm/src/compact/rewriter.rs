@@ -14,6 +14,7 @@ use tracing::Instrument;
 
 use super::changelog::ChangelogRules;
 use super::pipeline::{JobLookup, MergeJob, MergePipeline, MergeSinks, Merged, PipelineSettings, StageKind};
+use super::sidecars::NewSidecars;
 use super::split::split;
 use super::upgrade::StepRules;
 use super::{ChangelogProducer, CompactResult, CompactSettings, CompactStep, CompactTask, RecordLevelExpire};
@@ -184,6 +185,7 @@ impl MergeTreeCompactRewriter {
     ) -> Result<Option<CompactResult>, LsmError> {
         let begin_ms = self.env.clock.now_ms();
         let mut written = Vec::new();
+        let mut moved = Vec::new();
         let span = tracing::info_span!(
             "compact",
             table = self.reporter.table(),
@@ -192,7 +194,8 @@ impl MergeTreeCompactRewriter {
             bytes = total_bytes(&task.files),
             output_level = task.output_level,
         );
-        let outcome = self.run_steps(task, cancelled, &mut written).instrument(span).await;
+        let outcome = self.run_steps(task, cancelled, &mut written, &mut moved);
+        let outcome = outcome.instrument(span).await;
         match &outcome {
             Ok(Some(result)) => tracing::info!(
                 reason = ?task.reason,
@@ -213,6 +216,9 @@ impl MergeTreeCompactRewriter {
             for file in written {
                 delete_quietly(&*self.files, &file).await;
             }
+            for moved in moved {
+                moved.delete_quietly(&*self.files).await;
+            }
         }
         outcome
     }
@@ -222,6 +228,7 @@ impl MergeTreeCompactRewriter {
         task: &CompactTask,
         cancelled: &mut oneshot::Receiver<()>,
         written: &mut Vec<Arc<DataFileMeta>>,
+        moved: &mut Vec<NewSidecars>,
     ) -> Result<Option<CompactResult>, LsmError> {
         let mut result = CompactResult::default();
         for step in self.steps(task)? {
@@ -240,6 +247,7 @@ impl MergeTreeCompactRewriter {
                         }
                         if let Some(lookup) = &self.lookup {
                             upgraded = only(lookup.written(vec![upgraded]).await?)?;
+                            moved.extend(NewSidecars::of(&file, &upgraded));
                         }
                     }
                     result.before.push(file);
