@@ -117,8 +117,7 @@ impl Recorder for RecordedMetrics {
     }
 }
 
-/// Remembers every span that is opened: `name field=value …`, fields as they were when it was opened. To be given to
-/// [`tracing::subscriber::with_default`].
+/// Remembers every span that is opened: `name field=value …`, fields as they were when it was opened.
 #[derive(Clone, Debug, Default)]
 pub struct RecordedSpans {
     spans: Arc<Mutex<Vec<String>>>,
@@ -126,6 +125,14 @@ pub struct RecordedSpans {
 }
 
 impl RecordedSpans {
+    /// Remembers the spans that some work opens on this thread.
+    pub fn record_while<T>(&self, work: impl FnOnce() -> T) -> T {
+        // With one subscriber alone, a place in the code that another thread comes to first would be switched off for good, as that thread
+        // has none: `tracing` then asks the subscriber of the thread alone.
+        let _second = tracing::Dispatch::new(self.clone());
+        tracing::subscriber::with_default(self.clone(), work)
+    }
+
     /// The spans, in the order of their beginning.
     pub fn spans(&self) -> Vec<String> {
         self.spans.lock().unwrap_or_else(PoisonError::into_inner).clone()

@@ -1,6 +1,6 @@
 //! Carrying a compaction out.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use futures::channel::oneshot;
@@ -123,14 +123,24 @@ impl MergeTreeCompactRewriter {
         }
     }
 
-    /// Deletes the files that a compaction wrote and that nobody will ever name.
+    /// Deletes the files that a compaction wrote and that nobody will ever name, and the new sidecars of files that it only moved.
     pub async fn discard(&self, result: &CompactResult) {
-        let kept: HashSet<&str> = result.before.iter().map(|file| file.file_name.as_str()).collect();
-        let written = result
-            .after
+        let before: HashMap<&str, _> = result
+            .before
             .iter()
-            .filter(|file| !kept.contains(file.file_name.as_str()));
-        for file in written.chain(&result.changelog) {
+            .map(|file| (file.file_name.as_str(), file))
+            .collect();
+        for file in &result.after {
+            match before.get(file.file_name.as_str()) {
+                None => delete_quietly(&*self.files, file).await,
+                Some(before) => {
+                    if let Some(sidecars) = NewSidecars::of(before, file) {
+                        sidecars.delete_quietly(&*self.files).await;
+                    }
+                }
+            }
+        }
+        for file in &result.changelog {
             delete_quietly(&*self.files, file).await;
         }
     }

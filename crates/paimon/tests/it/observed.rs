@@ -41,7 +41,7 @@ fn observe() -> (RecordedMetrics, RecordedSpans) {
     let (metrics, spans) = (RecordedMetrics::default(), RecordedSpans::default());
     let warehouse = dir.path().to_str().unwrap();
     metrics::with_local_recorder(&metrics, || {
-        tracing::subscriber::with_default(spans.clone(), || runtime.block_on(life(Context::new(env), warehouse)));
+        spans.record_while(|| runtime.block_on(life(Context::new(env), warehouse)));
     });
     (metrics, spans)
 }
