@@ -22,6 +22,7 @@ pub mod compact;
 mod error;
 pub mod levels;
 pub mod lookup;
+pub mod metrics;
 pub mod pick;
 pub mod read;
 mod settings;

@@ -134,6 +134,11 @@ impl BucketStores {
             .restore(files)
             .expire(self.expire.clone())
             .lookup(lookup)
+            .reporter(
+                self.table
+                    .compaction_metrics()
+                    .passing_reporter(&self.name(partition, bucket)?),
+            )
             .deletion_vectors(vectors);
         Ok(builder.build()?)
     }
@@ -209,7 +214,7 @@ impl BucketStores {
     pub(crate) fn rewriter(&self, partition: &BinaryRow, bucket: i32) -> Result<Arc<MergeTreeCompactRewriter>> {
         let kv_files = self.kv_files(partition, bucket)?;
         let lookup = self.lookup(&kv_files, partition, bucket)?;
-        Ok(Arc::new(MergeTreeCompactRewriter::new(
+        let rewriter = MergeTreeCompactRewriter::new(
             self.env(),
             kv_files,
             Arc::clone(&self.schema),
@@ -217,7 +222,14 @@ impl BucketStores {
             self.settings.compact.clone(),
             self.expire.clone(),
             lookup,
-        )?))
+        )?;
+        let reporter = self.table.compaction_metrics().reporter(&self.name(partition, bucket)?);
+        Ok(Arc::new(rewriter.with_reporter(reporter)))
+    }
+
+    /// A bucket's directory, relative to the table.
+    fn name(&self, partition: &BinaryRow, bucket: i32) -> Result<String> {
+        Ok(self.table.paths().bucket(partition, bucket)?.directory().to_owned())
     }
 
     /// The table that they are of.

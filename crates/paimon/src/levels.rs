@@ -39,9 +39,41 @@ pub struct BucketLevels {
     deleted_rows: HashMap<String, Option<i64>>,
     deletion_index_files: Vec<Arc<IndexFileMeta>>,
     vectors: Option<BucketDvMaintainer>,
+    compaction_trigger: usize,
+    stop_trigger: usize,
+}
+
+/// What the number of a bucket's sorted runs means for its writers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BackPressure {
+    /// There are few.
+    Relaxed,
+    /// `num-sorted-run.compaction-trigger` or more: a compaction is due.
+    CompactionDue,
+    /// More than `num-sorted-run.stop-trigger`: a flush waits for the running compaction, unless the writer is `write-only`.
+    WritersWait,
 }
 
 impl BucketLevels {
+    /// `num-sorted-run.compaction-trigger`
+    pub fn compaction_trigger(&self) -> usize {
+        self.compaction_trigger
+    }
+
+    /// `num-sorted-run.stop-trigger`
+    pub fn stop_trigger(&self) -> usize {
+        self.stop_trigger
+    }
+
+    /// What the number of runs means for writers.
+    pub fn back_pressure(&self) -> BackPressure {
+        match self.runs.len() {
+            runs if runs > self.stop_trigger => BackPressure::WritersWait,
+            runs if runs >= self.compaction_trigger => BackPressure::CompactionDue,
+            _ => BackPressure::Relaxed,
+        }
+    }
+
     /// All runs, newest to oldest.
     pub fn runs(&self) -> &[LevelSortedRun] {
         &self.runs
@@ -124,7 +156,7 @@ impl Table {
             return Ok(Vec::new());
         };
         // The levels of tables that this engine cannot merge can be looked at all the same.
-        let num_levels = CompactSettings::from_options(self.options(), Promises::default())?.num_levels;
+        let settings = CompactSettings::from_options(self.options(), Promises::default())?;
         let stores = match DeletionVectorSettings::from_options(self.options())? {
             Some(_) => Some(BucketStores::new(self)?),
             None => None,
@@ -154,7 +186,7 @@ impl Table {
                         .map_err(|error| error.in_bucket(&name))?,
                     None => None,
                 };
-                let levels = Levels::restore(keys.clone(), files.files, num_levels);
+                let levels = Levels::restore(keys.clone(), files.files, settings.num_levels);
                 let levels = levels.map_err(|error| Error::from(error).in_bucket(&name))?;
                 buckets.push(BucketLevels {
                     partition,
@@ -168,6 +200,8 @@ impl Table {
                     deleted_rows,
                     deletion_index_files,
                     vectors,
+                    compaction_trigger: settings.strategy.universal.compaction_trigger,
+                    stop_trigger: settings.stop_trigger,
                 });
             }
         }

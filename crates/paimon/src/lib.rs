@@ -39,12 +39,12 @@ pub use changelog::{
     Between, ChangelogBatch, ChangelogBuilder, ChangelogStream, IncrementalMode, StreamPosition, TableStream,
 };
 pub use compact::{
-    BucketFailure, BucketReport, CompactBuilder, CompactReport, CompactService, FileTotals, RoundBucket, RoundReport,
-    ServiceSettings, StopSignal, TablePattern, TableSource,
+    BucketFailure, BucketReport, CompactBuilder, CompactReport, CompactService, CompactionId, CompactionResult,
+    CompactionTask, FileTotals, RoundBucket, RoundReport, ServiceSettings, StopSignal, TablePattern, TableSource,
 };
 pub use context::Context;
 pub use error::{Error, Result};
-pub use levels::{BucketLevels, BucketPick};
+pub use levels::{BackPressure, BucketLevels, BucketPick};
 pub use partition::{Partition, Selection};
 pub use postpone::DistributedPartition;
 pub use read::{Plan, ReadBuilder, RowStream, TableRead, TableScan, split_from_bytes, split_to_bytes};

@@ -41,11 +41,10 @@ impl Table {
     /// Errors: those of [`FileStoreScan::new`].
     pub fn file_store_scan(&self) -> Result<FileStoreScan> {
         let env = self.context().env().clone();
-        Ok(FileStoreScan::new(
-            Arc::clone(self.storage()),
-            env,
-            Arc::clone(self.schema()),
-        )?)
+        Ok(
+            FileStoreScan::new(Arc::clone(self.storage()), env, Arc::clone(self.schema()))?
+                .with_table_name(self.metrics_name()),
+        )
     }
 
     /// The live files of a snapshot by bucket, in the order of partition bytes and bucket.

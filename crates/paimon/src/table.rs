@@ -9,6 +9,7 @@ use paimon_format::options::{Options, TableUse, check_options};
 use paimon_format::row::BinaryRow;
 use paimon_format::storage::Storage;
 use paimon_format::types::{DataField, DataType, TypeKind};
+use paimon_lsm::metrics::CompactionMetrics;
 use paimon_manifest::commit::CommitSettings;
 use paimon_manifest::manifest::ManifestSettings;
 use paimon_manifest::scan::SplitSettings;
@@ -49,6 +50,8 @@ struct Inner {
     schemas: SchemaStore,
     snapshots: SnapshotStore,
     paths: TablePaths,
+    /// Shared by all uses of this value.
+    compaction_metrics: CompactionMetrics,
 }
 
 impl Table {
@@ -66,7 +69,8 @@ impl Table {
                 "{location} is no Paimon table: there is no schema/schema-<n> in it"
             )));
         };
-        Self::new(location, storage, context.clone(), schemas, schema, &options)
+        let metrics = compaction_metrics(location, context);
+        Self::new(location, storage, context.clone(), schemas, schema, &options, metrics)
     }
 
     /// Makes a table at a path or URL, and opens it.
@@ -78,7 +82,9 @@ impl Table {
         let schema = Arc::new(schema.build(context.env().clock.now_ms())?);
         let storage = context.storages().open(location).await?;
         let schemas = SchemaStore::new(Arc::clone(&storage));
-        let table = Self::new(location, storage, context.clone(), schemas, schema, &Options::new())?;
+        let metrics = compaction_metrics(location, context);
+        let none = Options::new();
+        let table = Self::new(location, storage, context.clone(), schemas, schema, &none, metrics)?;
         table.check_writable()?;
         // Listing first: a table whose schema 0 is gone is a table all the same.
         let there = table.inner.schemas.latest().await?.is_some();
@@ -101,6 +107,7 @@ impl Table {
         schemas: SchemaStore,
         schema: Arc<TableSchema>,
         dynamic: &Options,
+        compaction_metrics: CompactionMetrics,
     ) -> Result<Self> {
         if schema.primary_keys.is_empty() {
             return Err(Error::unsupported(format!("{location} is a table without primary key")));
@@ -131,6 +138,7 @@ impl Table {
                 schemas,
                 snapshots,
                 paths,
+                compaction_metrics,
             }),
         })
     }
@@ -155,6 +163,29 @@ impl Table {
         latest.ok_or_else(|| Error::not_found(format!("{} is no table any more", self.location())))
     }
 
+    /// The same table at an older or newer version of its schema. Errors: `NotFound`, `Corrupt`; else as [`Table::open`].
+    pub(crate) async fn at_schema(&self, id: i64) -> Result<Self> {
+        match self.inner.schema.id == id {
+            true => Ok(self.clone()),
+            false => self.at(self.schema_by_id(id).await?, &self.inner.dynamic),
+        }
+    }
+
+    /// Its name in metrics and spans: `database.table` in a warehouse, else the last part of the location.
+    pub(crate) fn metrics_name(&self) -> &str {
+        self.inner.compaction_metrics.table()
+    }
+
+    /// What its compactions are measured by.
+    pub(crate) fn compaction_metrics(&self) -> &CompactionMetrics {
+        &self.inner.compaction_metrics
+    }
+
+    /// Those options that this use set.
+    pub(crate) fn dynamic_options(&self) -> &Options {
+        &self.inner.dynamic
+    }
+
     /// The same table at a schema, with options for this use.
     pub(crate) fn at(&self, schema: Arc<TableSchema>, dynamic: &Options) -> Result<Self> {
         let inner = &self.inner;
@@ -165,6 +196,7 @@ impl Table {
             inner.schemas.clone(),
             schema,
             dynamic,
+            inner.compaction_metrics.clone(),
         )
     }
 
@@ -356,6 +388,19 @@ impl Table {
 
 fn fields_of(schema: &TableSchema, names: &[String]) -> Vec<DataField> {
     names.iter().filter_map(|name| schema.field(name)).cloned().collect()
+}
+
+fn compaction_metrics(location: &str, context: &Context) -> CompactionMetrics {
+    CompactionMetrics::new(&metrics_name(location), Arc::clone(&context.env().clock))
+}
+
+fn metrics_name(location: &str) -> String {
+    let mut parts = location.rsplit('/');
+    let table = parts.next().unwrap_or_default();
+    match parts.next().and_then(|parent| parent.strip_suffix(".db")) {
+        Some(database) if !database.is_empty() => format!("{database}.{table}"),
+        _ => table.to_owned(),
+    }
 }
 
 /// Without slashes at the end, which would make the name empty; `/` itself stays.

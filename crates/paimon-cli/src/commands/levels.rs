@@ -1,12 +1,12 @@
 //! `paimon levels`.
 
 use clap::Args;
-use paimon::BucketLevels;
+use paimon::{BackPressure, BucketLevels};
 use serde_json::json;
 
 use crate::args::ViewArgs;
 use crate::error::CliError;
-use crate::output::{Grid, bytes, rows};
+use crate::output::{Grid, bytes, counted, rows};
 use crate::session::Session;
 
 /// Draw the sorted runs of each bucket, newest to oldest
@@ -30,8 +30,26 @@ impl Levels {
         }
         for bucket in &buckets {
             session.console.print(draw(bucket)?)?;
+            session.console.line(pressure(bucket))?;
         }
         Ok(())
+    }
+}
+
+/// How many runs, beside those that make compactions begin and writers wait.
+fn pressure(bucket: &BucketLevels) -> String {
+    let runs = counted(bucket.runs().len() as u64, "sorted run");
+    let (trigger, stop) = (bucket.compaction_trigger(), bucket.stop_trigger());
+    match bucket.back_pressure() {
+        BackPressure::Relaxed => format!("{runs}; compaction begins at {trigger}, writers wait above {stop}"),
+        BackPressure::CompactionDue => {
+            format!("{runs}: compaction is due from {trigger} on; writers wait above {stop}")
+        }
+        BackPressure::WritersWait => {
+            format!(
+                "{runs}: writers that compact wait, as there are more than {stop}; compaction is due from {trigger} on"
+            )
+        }
     }
 }
 
@@ -54,6 +72,13 @@ fn json(bucket: &BucketLevels) -> Result<serde_json::Value, CliError> {
         "partition": bucket.partition.to_map(),
         "bucketId": bucket.bucket,
         "snapshot": bucket.snapshot,
+        "compactionTrigger": bucket.compaction_trigger(),
+        "stopTrigger": bucket.stop_trigger(),
+        "backPressure": match bucket.back_pressure() {
+            BackPressure::Relaxed => "relaxed",
+            BackPressure::CompactionDue => "compaction due",
+            BackPressure::WritersWait => "writers wait",
+        },
         "runs": runs.collect::<Result<Vec<_>, CliError>>()?,
     }))
 }

@@ -2,6 +2,7 @@
 
 mod changelog;
 mod compact;
+mod compact_task;
 mod create;
 mod demo;
 mod explain;
@@ -32,6 +33,7 @@ pub(crate) enum Command {
     Read(read::Read),
     Changelog(changelog::Changelog),
     Compact(compact::Compact),
+    CompactTask(compact_task::CompactTask),
     Truncate(truncate::Truncate),
     DropPartition(truncate::DropPartition),
     Rescale(rescale::Rescale),
@@ -53,6 +55,7 @@ impl Command {
             Self::Read(command) => command.run(session).await,
             Self::Changelog(command) => command.run(session).await,
             Self::Compact(command) => command.run(session).await,
+            Self::CompactTask(command) => command.run(session).await,
             Self::Truncate(command) => command.run(session).await,
             Self::DropPartition(command) => command.run(session).await,
             Self::Rescale(command) => command.run(session).await,

@@ -10,5 +10,7 @@ mod killed;
 mod processes;
 mod replace;
 mod s3;
+mod service;
 mod support;
+mod tasks;
 mod wrong;

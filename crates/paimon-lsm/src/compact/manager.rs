@@ -41,6 +41,7 @@ impl MergeTreeCompactManager {
         rewriter: Arc<MergeTreeCompactRewriter>,
         env: Env,
     ) -> Self {
+        rewriter.reporter().levels(&levels);
         Self {
             levels,
             strategy,
@@ -69,6 +70,7 @@ impl MergeTreeCompactManager {
     /// Errors as [`Levels::update`].
     pub fn add_new_file(&mut self, file: Arc<DataFileMeta>) -> Result<(), LsmError> {
         self.levels.update(&[], &[file])?;
+        self.rewriter.reporter().levels(&self.levels);
         Ok(())
     }
 
@@ -94,6 +96,17 @@ impl MergeTreeCompactManager {
     /// Errors: `Corrupt` when a file's key bounds cannot be read; `Internal` when the strategy breaks its contract.
     pub fn pick(&mut self, full: bool) -> Result<Option<CompactUnit>, LsmError> {
         let runs = self.levels.level_sorted_runs();
+        let reporter = self.rewriter.reporter();
+        let span = tracing::debug_span!(
+            "pick",
+            table = reporter.table(),
+            bucket = reporter.bucket(),
+            files = runs.iter().map(|run| run.run.files().len()).sum::<usize>(),
+            bytes = self.levels.total_file_size(),
+            runs = runs.len(),
+            full,
+        );
+        let _picking = span.entered();
         let context = PickContext::now(&*self.env.clock, self.levels.number_of_levels());
         let unit = if full {
             let vectors = self.vectors.as_ref();
@@ -236,6 +249,7 @@ impl MergeTreeCompactManager {
         let gone = self.levels.update(&result.before, &result.after)?;
         self.vectors = vectors;
         self.rewriter.dropped(&result, |file| gone.contains(&file.file_name));
+        self.rewriter.reporter().levels(&self.levels);
         Ok(Some(result))
     }
 

@@ -1,6 +1,6 @@
 //! What a compaction did.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use paimon_format::dv::{BucketDvMaintainer, DeletionVector};
@@ -31,6 +31,28 @@ impl CompactResult {
     /// Whether nothing was done.
     pub fn is_empty(&self) -> bool {
         self.before.is_empty() && self.after.is_empty() && self.changelog.is_empty()
+    }
+
+    /// One result of the results of all parts of a task, in their order.
+    pub fn join(parts: impl IntoIterator<Item = Self>) -> Self {
+        let mut joined = Self::default();
+        let (mut before, mut rewritten) = (HashSet::new(), HashSet::new());
+        for part in parts {
+            // Parts of one section consume the same files.
+            let new = part.before.into_iter().filter(|file| {
+                let identity = (file.file_name.clone(), file.level);
+                before.insert(identity)
+            });
+            joined.before.extend(new);
+            joined.after.extend(part.after);
+            joined.changelog.extend(part.changelog);
+            for (file, rows) in part.deletions {
+                joined.deletions.entry(file).or_default().merge(&rows);
+            }
+            let new = part.rewritten.into_iter().filter(|file| rewritten.insert(file.clone()));
+            joined.rewritten.extend(new);
+        }
+        joined
     }
 
     /// Notes in the bucket's deletion vectors which rows the outputs replace, and forgets those of files that were rewritten.

@@ -1,6 +1,6 @@
 //! Carrying a compaction out.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use futures::channel::oneshot;
@@ -10,15 +10,18 @@ use paimon_format::kv::{KvFiles, KvSchemaRef};
 use paimon_format::meta::{DataFileMeta, FileSource};
 use paimon_merge::changelog::LookupNeed;
 use paimon_merge::engine::MergeEngine;
+use tracing::Instrument;
 
 use super::changelog::ChangelogRules;
 use super::pipeline::{JobLookup, MergeJob, MergePipeline, MergeSinks, Merged, PipelineSettings, StageKind};
 use super::sidecars::NewSidecars;
+use super::split::split;
 use super::upgrade::StepRules;
 use super::{ChangelogProducer, CompactResult, CompactSettings, CompactStep, CompactTask, RecordLevelExpire};
 use crate::LsmError;
 use crate::levels::{KeyOrder, Section, SortedRun, file_bytes};
 use crate::lookup::{LookupSource, LookupView};
+use crate::metrics::CompactionReporter;
 
 /// Runs the compactions of a bucket: merges sections, changes levels, writes changelogs, finds the rows that are replaced. Holds no
 /// state between tasks.
@@ -36,6 +39,7 @@ pub struct MergeTreeCompactRewriter {
     expire: Option<RecordLevelExpire>,
     lookup: Option<Arc<dyn LookupSource>>,
     deletes_need_older: bool,
+    reporter: CompactionReporter,
 }
 
 impl MergeTreeCompactRewriter {
@@ -87,7 +91,19 @@ impl MergeTreeCompactRewriter {
             expire,
             lookup: lookup.filter(|_| needs_lookup),
             deletes_need_older,
+            reporter: CompactionReporter::default(),
         })
+    }
+
+    /// Tells what it does.
+    #[must_use]
+    pub fn with_reporter(self, reporter: CompactionReporter) -> Self {
+        Self { reporter, ..self }
+    }
+
+    /// Where what it does is told.
+    pub(crate) fn reporter(&self) -> &CompactionReporter {
+        &self.reporter
     }
 
     /// Where old rows are looked up, if they are.
@@ -107,14 +123,24 @@ impl MergeTreeCompactRewriter {
         }
     }
 
-    /// Deletes the files that a compaction wrote and that nobody will ever name.
+    /// Deletes the files that a compaction wrote and that nobody will ever name, and the new sidecars of files that it only moved.
     pub async fn discard(&self, result: &CompactResult) {
-        let kept: HashSet<&str> = result.before.iter().map(|file| file.file_name.as_str()).collect();
-        let written = result
-            .after
+        let before: HashMap<&str, _> = result
+            .before
             .iter()
-            .filter(|file| !kept.contains(file.file_name.as_str()));
-        for file in written.chain(&result.changelog) {
+            .map(|file| (file.file_name.as_str(), file))
+            .collect();
+        for file in &result.after {
+            match before.get(file.file_name.as_str()) {
+                None => delete_quietly(&*self.files, file).await,
+                Some(before) => {
+                    if let Some(sidecars) = NewSidecars::of(before, file) {
+                        sidecars.delete_quietly(&*self.files).await;
+                    }
+                }
+            }
+        }
+        for file in &result.changelog {
             delete_quietly(&*self.files, file).await;
         }
     }
@@ -150,6 +176,14 @@ impl MergeTreeCompactRewriter {
         task.steps(&self.keys, &rules)
     }
 
+    /// Cuts a task into parts of about so many bytes, so that several processes can share it: whole files where it can, ranges of keys where it
+    /// must. [`CompactResult::join`] puts their results together, of which none may be left out.
+    ///
+    /// Errors: `Corrupt` when a file's key bounds cannot be read.
+    pub fn split(&self, task: &CompactTask, part_bytes: u64) -> Result<Vec<CompactTask>, LsmError> {
+        split(task, self.steps(task)?, &self.keys, part_bytes)
+    }
+
     /// Runs a task to its end. `None`: `cancelled` was sent to or dropped before that. Then, and after an error, none of the task's
     /// files is left.
     ///
@@ -162,7 +196,16 @@ impl MergeTreeCompactRewriter {
         let begin_ms = self.env.clock.now_ms();
         let mut written = Vec::new();
         let mut moved = Vec::new();
-        let outcome = self.run_steps(task, cancelled, &mut written, &mut moved).await;
+        let span = tracing::info_span!(
+            "compact",
+            table = self.reporter.table(),
+            bucket = self.reporter.bucket(),
+            files = task.files.len(),
+            bytes = total_bytes(&task.files),
+            output_level = task.output_level,
+        );
+        let outcome = self.run_steps(task, cancelled, &mut written, &mut moved);
+        let outcome = outcome.instrument(span).await;
         match &outcome {
             Ok(Some(result)) => tracing::info!(
                 reason = ?task.reason,
@@ -274,6 +317,7 @@ impl MergeTreeCompactRewriter {
             expired_before: self.expire.as_ref().map(|expire| expire.expired_before(now_ms)),
             deleted: vectors_of(&sections, &task.deleted),
             sections,
+            bounds: task.keys.clone(),
             ..MergeJob::default()
         }
     }

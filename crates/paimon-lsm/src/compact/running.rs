@@ -24,8 +24,12 @@ impl RunningCompaction {
         let (cancel, mut cancelled) = oneshot::channel();
         let runtime = Arc::clone(&rewriter.env().runtime);
         let rewriter = Arc::clone(rewriter);
+        rewriter.reporter().submitted();
         runtime.spawn(Box::pin(async move {
+            let began_ms = rewriter.reporter().began();
             let outcome = rewriter.run(&task, &mut cancelled).await;
+            let done = outcome.as_ref().ok().and_then(Option::as_ref);
+            rewriter.reporter().ended(began_ms, done);
             if let Some(outcome) = outcome.transpose()
                 && let Err(Ok(result)) = result_sender.send(outcome)
             {

@@ -7,8 +7,8 @@ use paimon_format::dv::DeletionVector;
 use paimon_format::meta::DataFileMeta;
 use serde::{Deserialize, Serialize};
 
-use super::CompactStep;
 use super::upgrade::{StepRules, plan_steps};
+use super::{CompactStep, KeyBounds};
 use crate::LsmError;
 use crate::levels::{KeyOrder, LevelsView};
 use crate::pick::{CompactUnit, PickReason};
@@ -27,6 +27,9 @@ pub struct CompactTask {
     pub drop_delete: bool,
     /// Each file is rewritten alone, at its level.
     pub rewrite_each: bool,
+    /// Only these keys are merged, of all files together: the task is a part of one, whose other parts do the rest.
+    #[serde(default)]
+    pub keys: KeyBounds,
     /// Which rule picked it.
     pub reason: PickReason,
     /// The runs that are not merged: where old rows are looked up. Empty where nothing is.
@@ -44,6 +47,7 @@ impl CompactTask {
             max_level: num_levels.saturating_sub(1),
             drop_delete,
             rewrite_each: unit.rewrite_each,
+            keys: KeyBounds::default(),
             reason: unit.reason,
             older: LevelsView::empty(num_levels),
             deleted: Arc::default(),
@@ -55,6 +59,9 @@ impl CompactTask {
     /// Errors: `Corrupt` when a file's key bounds cannot be read. Source:
     /// `org.apache.paimon.mergetree.compact.{MergeTreeCompactTask, FileRewriteCompactTask}`.
     pub(crate) fn steps(&self, keys: &KeyOrder, rules: &StepRules<'_>) -> Result<Vec<CompactStep>, LsmError> {
+        if !self.keys.is_all() {
+            return Ok(vec![rules.rewrite(keys.sections(&self.files)?)]);
+        }
         match self.rewrite_each {
             true => Ok(self.files.iter().map(|file| rules.rewrite_alone(file)).collect()),
             false => plan_steps(&self.files, keys, rules),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use paimon_format::FormatError;
 use paimon_format::kv::KvSchema;
 use paimon_format::meta::{DataFileMeta, sections};
-use paimon_format::row::KeyComparator;
+use paimon_format::row::{BinaryRow, KeyComparator};
 
 use super::SortedRun;
 use crate::LsmError;
@@ -53,6 +53,33 @@ impl KeyOrder {
             .into_iter()
             .map(|runs| runs.into_iter().map(SortedRun::from_sorted).collect())
             .collect())
+    }
+
+    /// The smallest keys of files, ascending, each once. Errors: `Corrupt` when one is no key.
+    pub(crate) fn distinct_starts(&self, files: &[Arc<DataFileMeta>]) -> Result<Vec<BinaryRow>, LsmError> {
+        let keyed = files.iter().map(|file| match self.comparator.key(&file.min_key) {
+            Ok(key) => Ok((key, &file.min_key)),
+            Err(error) => Err(unreadable(file, &error)),
+        });
+        let mut keyed = keyed.collect::<Result<Vec<_>, _>>()?;
+        keyed.sort_by(|(a, _), (b, _)| a.cmp(b));
+        keyed.dedup_by(|(a, _), (b, _)| a == b);
+        Ok(keyed.into_iter().map(|(_, key)| key.clone()).collect())
+    }
+
+    /// How many of these ascending keys are not above `key`. Errors: `Corrupt` when one is no key.
+    pub(crate) fn starts_up_to(&self, starts: &[BinaryRow], key: &BinaryRow) -> Result<usize, LsmError> {
+        let (mut low, mut high) = (0, starts.len());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let Some(start) = starts.get(middle) else { break };
+            if self.comparator.compare(start, key)?.is_gt() {
+                high = middle;
+            } else {
+                low = middle + 1;
+            }
+        }
+        Ok(low)
     }
 
     /// A run of files in any order.

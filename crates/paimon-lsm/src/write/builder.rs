@@ -15,6 +15,7 @@ use crate::LsmError;
 use crate::compact::{MergeTreeCompactManager, MergeTreeCompactRewriter, RecordLevelExpire};
 use crate::levels::{KeyOrder, Levels};
 use crate::lookup::LookupSource;
+use crate::metrics::CompactionReporter;
 use crate::pick::CompactStrategy;
 
 /// Collects what a [`MergeTreeWriter`] needs. Engine and environment must be given.
@@ -30,6 +31,7 @@ pub struct MergeTreeWriterBuilder {
     expire: Option<RecordLevelExpire>,
     lookup: Option<Arc<dyn LookupSource>>,
     vectors: Option<BucketDvMaintainer>,
+    reporter: CompactionReporter,
     state: WriterState,
 }
 
@@ -46,6 +48,7 @@ impl MergeTreeWriterBuilder {
             expire: None,
             lookup: None,
             vectors: None,
+            reporter: CompactionReporter::default(),
             state: WriterState::default(),
         }
     }
@@ -98,6 +101,12 @@ impl MergeTreeWriterBuilder {
         self
     }
 
+    /// Tells what the writer and its compactions do.
+    pub fn reporter(mut self, reporter: CompactionReporter) -> Self {
+        self.reporter = reporter;
+        self
+    }
+
     /// The writer overwrites what was there: what its compactions find is not told in a changelog.
     pub fn ignore_previous_files(mut self) -> Self {
         self.settings.compact.ignore_previous_files = true;
@@ -144,7 +153,8 @@ impl MergeTreeWriterBuilder {
                 settings.clone(),
                 self.expire,
                 self.lookup,
-            )?;
+            )?
+            .with_reporter(self.reporter.clone());
             let levels = Levels::restore(KeyOrder::new(&self.schema)?, self.state.files, settings.num_levels)?;
             let manager = MergeTreeCompactManager::new(levels, strategy, settings, Arc::new(rewriter), env.clone());
             Some(match self.vectors {
@@ -162,6 +172,7 @@ impl MergeTreeWriterBuilder {
             next_sequence: self.state.next_sequence,
             compaction,
             pending: PendingIncrement::new(self.state.increment),
+            reporter: self.reporter,
             broken: false,
         })
     }

@@ -8,6 +8,7 @@ use paimon_format::kv::{KvFiles, KvSchemaRef};
 use paimon_format::meta::{CommitIncrement, DataFileMeta};
 use paimon_format::types::RowKind;
 use paimon_merge::engine::MergeEngine;
+use tracing::Instrument;
 
 use super::buffer::WriteBuffer;
 use super::builder::MergeTreeWriterBuilder;
@@ -17,6 +18,7 @@ use super::{WriteSettings, WriterState};
 use crate::LsmError;
 use crate::compact::{CompactStep, CompactTask, MergeTreeCompactManager, delete_quietly};
 use crate::levels::{Levels, LevelsView};
+use crate::metrics::CompactionReporter;
 
 /// Whether a commit waits for the running compaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +50,7 @@ pub struct MergeTreeWriter {
     pub(super) pending: PendingIncrement,
     /// A flush failed or was dropped half-way: records are lost, nothing may be committed any more.
     pub(super) broken: bool,
+    pub(super) reporter: CompactionReporter,
 }
 
 impl MergeTreeWriter {
@@ -262,10 +265,22 @@ impl MergeTreeWriter {
     }
 
     async fn flush_to_level0(&mut self) -> Result<(), LsmError> {
+        let bytes = self.memory_bytes();
+        self.reporter.sort_buffer(bytes, self.settings.write_buffer_bytes);
+        let span = tracing::debug_span!(
+            "flush",
+            table = self.reporter.table(),
+            bucket = self.reporter.bucket(),
+            bytes,
+            files = tracing::field::Empty,
+        );
         let runs = self.buffer.drain().await?;
         let producer = self.settings.compact.producer;
-        let flushed = flush(&self.env, &*self.files, &self.schema, &*self.engine, producer, runs).await?;
+        let flushed = flush(&self.env, &*self.files, &self.schema, &*self.engine, producer, runs)
+            .instrument(span.clone())
+            .await?;
         let files: Vec<Arc<DataFileMeta>> = flushed.data.into_iter().map(Arc::new).collect();
+        span.record("files", files.len());
         tracing::debug!(
             files = files.len(),
             changelog_files = flushed.changelog.len(),

@@ -8,10 +8,12 @@ use paimon_format::meta::{PathSettings, TablePaths};
 use paimon_format::row::KeyComparator;
 use paimon_format::storage::Storage;
 use serde::Deserialize;
+use tracing::Instrument;
 
 use super::backend::{CommitBackend, Published, PutIfAbsentCommit};
 use super::committable::{ChangeSet, CommitChanges, ManifestCommittable};
 use super::conflict::{check_conflicts, check_deletion_vectors, check_hash_indexes};
+use super::metrics::CommitMeter;
 use super::overwrite::Replaced;
 use super::retry::Retry;
 use super::settings::CommitSettings;
@@ -42,6 +44,8 @@ pub struct FileStoreCommit {
     pub(super) storage: Arc<dyn Storage>,
     env: Env,
     pub(super) user: String,
+    /// Its name in metrics and spans.
+    table: Arc<str>,
     pub(super) settings: CommitSettings,
     pub(super) keys: KeyComparator,
     pub(super) paths: TablePaths,
@@ -80,6 +84,8 @@ pub(super) struct SnapshotRequest<'a> {
     pub(super) committable: &'a ManifestCommittable,
     /// What goes away for it, as far as it lives when the snapshot is made.
     pub(super) replaces: Option<&'a Replaced>,
+    /// Counts attempts.
+    pub(super) meter: &'a CommitMeter,
 }
 
 /// Why an attempt made no snapshot.
@@ -111,6 +117,7 @@ impl FileStoreCommit {
         );
         Ok(Self {
             user: user.into(),
+            table: "".into(),
             settings: CommitSettings::from_options(&schema.options)?,
             keys: schema.key_comparator()?,
             paths: TablePaths::new(PathSettings::from_options(schema.partition_fields(), &schema.options)?),
@@ -121,6 +128,13 @@ impl FileStoreCommit {
             storage,
             env,
         })
+    }
+
+    /// Tells its metrics under this name of the table.
+    #[must_use]
+    pub fn with_table_name(mut self, name: &str) -> Self {
+        self.table = name.into();
+        self
     }
 
     /// Publishes by another backend.
@@ -150,6 +164,28 @@ impl FileStoreCommit {
     pub async fn commit(&self, committable: &ManifestCommittable, check: AppendCheck) -> Result<Vec<i64>> {
         let drop_stats = self.manifests.settings().delete_file_drop_stats;
         let changes = CommitChanges::collect(&committable.messages, self.settings.buckets, drop_stats);
+        let meter = self.meter();
+        let ids = self.commit_changes(&changes, committable, check, &meter).await;
+        self.report(&meter, &changes);
+        ids
+    }
+
+    /// What a commit that begins now is measured by.
+    pub(super) fn meter(&self) -> CommitMeter {
+        CommitMeter::new(self.env.clock.now_ms())
+    }
+
+    pub(super) fn report(&self, meter: &CommitMeter, changes: &CommitChanges) {
+        meter.report(&self.table, changes, self.env.clock.now_ms());
+    }
+
+    async fn commit_changes(
+        &self,
+        changes: &CommitChanges,
+        committable: &ManifestCommittable,
+        check: AppendCheck,
+        meter: &CommitMeter,
+    ) -> Result<Vec<i64>> {
         let mut ids = Vec::new();
         if !changes.append.is_empty() || !self.settings.ignore_empty_commit {
             let takes_away = changes.append.takes_away();
@@ -163,10 +199,11 @@ impl FileStoreCommit {
                 check: takes_away || check == AppendCheck::Check,
                 committable,
                 replaces: None,
+                meter,
             };
             ids.push(self.make_snapshot(&request).await?);
         }
-        ids.extend(self.commit_compact(&changes, committable).await?);
+        ids.extend(self.commit_compact(changes, committable, meter).await?);
         Ok(ids)
     }
 
@@ -175,6 +212,7 @@ impl FileStoreCommit {
         &self,
         changes: &CommitChanges,
         committable: &ManifestCommittable,
+        meter: &CommitMeter,
     ) -> Result<Option<i64>> {
         if changes.compact.is_empty() {
             return Ok(None);
@@ -185,13 +223,30 @@ impl FileStoreCommit {
             check: true,
             committable,
             replaces: None,
+            meter,
         };
         self.make_snapshot(&request).await.map(Some)
     }
 
     /// Tries until a snapshot is there, a conflict shows, or the retries are used up.
     pub(super) async fn make_snapshot(&self, request: &SnapshotRequest<'_>) -> Result<i64> {
+        let files = &request.changes.table;
+        let span = tracing::info_span!(
+            "commit",
+            table = &*self.table,
+            user = self.user,
+            identifier = request.committable.identifier,
+            kind = ?request.kind,
+            files = files.len(),
+            bytes = files.iter().map(|entry| entry.file.file_size).sum::<i64>(),
+        );
         let mut retry = Retry::new(&self.settings, &self.env);
+        let made = self.try_until_made(request, &mut retry).instrument(span).await;
+        request.meter.tried(retry.attempts(), made.as_ref().ok().copied());
+        made
+    }
+
+    async fn try_until_made(&self, request: &SnapshotRequest<'_>, retry: &mut Retry<'_>) -> Result<i64> {
         let mut progress = Progress::default();
         let error = loop {
             let error = match self.try_once(&mut progress, request).await {

@@ -7,6 +7,7 @@ mod backend;
 mod committable;
 mod conflict;
 mod file_store_commit;
+mod metrics;
 mod overwrite;
 mod recovery;
 mod retry;

@@ -9,6 +9,7 @@ use paimon_format::row::BinaryRow;
 
 use super::committable::{ChangeSet, CommitChanges, ManifestCommittable, without_value_stats};
 use super::file_store_commit::{FileStoreCommit, SnapshotRequest};
+use super::metrics::CommitMeter;
 use crate::error::{ManifestError, Result};
 use crate::manifest::{FileKind, IndexManifestEntry, ManifestEntry, ManifestFileMeta};
 use crate::scan::{ScanFilter, live_entries};
@@ -62,14 +63,25 @@ impl FileStoreCommit {
         if changes.compact.is_empty() {
             self.upgrade(&mut changes.append.table)?;
         }
-        let mut ids = Vec::new();
-        if let Some(filter) = filter {
-            ids.push(
-                self.replace_with(&changes.append, committable, filter, overwrite.read_from)
-                    .await?,
-            );
-        }
-        ids.extend(self.commit_compact(&changes, committable).await?);
+        let meter = self.meter();
+        let overwritten = async {
+            let mut ids = Vec::new();
+            if let Some(filter) = filter {
+                let replaced = Replaced {
+                    filter,
+                    read_from: overwrite.read_from,
+                };
+                ids.push(
+                    self.replace_with(&changes.append, committable, &replaced, &meter)
+                        .await?,
+                );
+            }
+            ids.extend(self.commit_compact(&changes, committable, &meter).await?);
+            Ok(ids)
+        };
+        let overwritten: Result<Vec<i64>> = overwritten.await;
+        self.report(&meter, &changes);
+        let ids = overwritten?;
         self.abort(&changelog_alone(&committable.messages)).await?;
         Ok(ids)
     }
@@ -84,24 +96,33 @@ impl FileStoreCommit {
             read_from: None,
         };
         let committable = ManifestCommittable::new(identifier, Vec::new());
-        self.replace_with(&ChangeSet::default(), &committable, scope(&overwrite), None)
-            .await
+        let replaced = Replaced {
+            filter: scope(&overwrite),
+            read_from: None,
+        };
+        let nothing = CommitChanges::default();
+        let meter = self.meter();
+        let truncated = self
+            .replace_with(&nothing.append, &committable, &replaced, &meter)
+            .await;
+        self.report(&meter, &nothing);
+        truncated
     }
 
     async fn replace_with(
         &self,
         changes: &ChangeSet,
         committable: &ManifestCommittable,
-        filter: ScanFilter,
-        read_from: Option<i64>,
+        replaced: &Replaced,
+        meter: &CommitMeter,
     ) -> Result<i64> {
-        let replaced = Replaced { filter, read_from };
         let request = SnapshotRequest {
             changes,
             kind: CommitKind::Overwrite,
             check: true,
             committable,
-            replaces: Some(&replaced),
+            replaces: Some(replaced),
+            meter,
         };
         self.make_snapshot(&request).await
     }

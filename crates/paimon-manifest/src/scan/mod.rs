@@ -5,6 +5,7 @@ mod data_split;
 mod entries;
 mod filter;
 mod follow_up;
+mod metrics;
 mod plan;
 mod splits;
 mod starting;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use paimon_format::env::Env;
+use paimon_format::env::{Clock, Env};
 use paimon_format::meta::{DELETION_VECTORS_INDEX, DataFileMeta, DeletionVectorRange, HASH_INDEX, IndexFileMeta};
 use paimon_format::predicate::Predicate;
 use paimon_format::row::BinaryRow;
@@ -89,6 +89,9 @@ pub struct FileStoreScan {
     keys: Option<Predicate>,
     values: Option<Predicate>,
     value_filtering: ValueFiltering,
+    clock: Arc<dyn Clock>,
+    /// The table's name in metrics.
+    table: Arc<str>,
 }
 
 impl FileStoreScan {
@@ -99,6 +102,8 @@ impl FileStoreScan {
         let settings = ManifestSettings::from_options(&schema.options)?;
         let schemas = SchemaStore::new(Arc::clone(&storage));
         Ok(Self {
+            clock: Arc::clone(&env.clock),
+            table: "".into(),
             manifests: ManifestFiles::new(storage, env, schema.partition_fields(), settings),
             schemas,
             schema,
@@ -107,6 +112,13 @@ impl FileStoreScan {
             values: None,
             value_filtering: ValueFiltering::Never,
         })
+    }
+
+    /// Tells its metrics under this name of the table.
+    #[must_use]
+    pub fn with_table_name(mut self, name: &str) -> Self {
+        self.table = name.into();
+        self
     }
 
     /// Only what the filter wants.
@@ -145,7 +157,9 @@ impl FileStoreScan {
     /// Cost: reads the manifests that partition, bucket and level do not rule out. Errors: `NotFound` when the snapshot has expired
     /// meanwhile, `Corrupt`; both name the file.
     pub async fn plan(&self, snapshot: &Snapshot, kind: ScanKind) -> Result<ScanPlan> {
+        let begin_ms = self.clock.now_ms();
         let mut entries = self.entries(snapshot, kind).await?;
+        let found = entries.len();
         if let Some(keys) = &self.keys {
             let fields = self.schema.fields_at(&self.schema.trimmed_primary_key()?);
             retain(&mut entries, |entry| key_may_match(&entry.file, keys, &fields))?;
@@ -157,6 +171,9 @@ impl FileStoreScan {
         {
             attach_indexes(&mut buckets, self.manifests.read_index(name).await?);
         }
+        let resulted = buckets.iter().map(|bucket| bucket.files.len()).sum();
+        let duration_ms = self.clock.now_ms().saturating_sub(begin_ms);
+        super::metrics::scanned(&self.table, snapshot.id, duration_ms, found, resulted);
         Ok(ScanPlan {
             snapshot_id: snapshot.id,
             buckets,

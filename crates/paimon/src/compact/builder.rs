@@ -13,6 +13,7 @@ use super::job::BucketJob;
 use super::look::{Scope, look};
 use super::report::CompactReport;
 use super::stop::StopSignal;
+use super::task::{CompactionTask, tasks_of};
 use crate::bucket::BucketStores;
 use crate::error::Result;
 use crate::partition::Selection;
@@ -130,6 +131,18 @@ impl CompactBuilder {
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    /// The same compactions as data: a task a bucket, or, with `part_bytes`, several of about so many bytes. Each can be run by another process
+    /// ([`CompactionTask::run`]); [`Table::commit_compaction`] commits all results. Nothing is changed, and rows
+    /// that wait for a bucket go on waiting; empty: nothing to do.
+    ///
+    /// Errors: those of looking at the table.
+    pub async fn plan(&self, part_bytes: Option<u64>) -> Result<Vec<CompactionTask>> {
+        let table = self.table.for_compaction()?;
+        let look = look(&BucketStores::new(&table)?, &self.scope).await?;
+        let buckets = look.jobs.into_iter().map(|job| job.into_parts(part_bytes));
+        Ok(tasks_of(&table, buckets.collect::<Result<_>>()?))
     }
 
     async fn run_once(&self, table: &Table) -> Result<CompactReport> {

@@ -6,6 +6,7 @@ use paimon_lsm::compact::{CompactResult, CompactTask, RunningCompaction};
 
 use super::report::BucketReport;
 use super::stop::StopSignal;
+use super::task::BucketPlan;
 use crate::bucket::BucketStores;
 use crate::error::{Error, Result};
 use crate::levels::BucketLevels;
@@ -37,6 +38,22 @@ impl BucketJob {
         (self.bucket.runs().len(), self.report().input.bytes)
     }
 
+    /// Its parts of about so many bytes; one part without a limit.
+    ///
+    /// Errors: `Invalid`, `Unsupported`, `Corrupt`, naming the bucket.
+    pub(super) fn into_parts(self, part_bytes: Option<u64>) -> Result<BucketPlan> {
+        let Self { stores, bucket, task } = self;
+        let parts = match part_bytes {
+            None => vec![task],
+            Some(bytes) => {
+                let rewriter = stores.rewriter(bucket.partition.row(), bucket.bucket)?;
+                let parts = rewriter.split(&task, bytes);
+                parts.map_err(|error| Error::from(error).in_bucket(bucket.name()))?
+            }
+        };
+        Ok(BucketPlan { bucket, parts })
+    }
+
     /// Does it. `None`: it was stopped. Then, and after an error, no file of it is left.
     ///
     /// Errors: those of merging and of files, naming the bucket.
@@ -57,19 +74,8 @@ async fn run(
         return Ok(None);
     }
     let rewriter = stores.rewriter(bucket.partition.row(), bucket.bucket)?;
-    let mut running = RunningCompaction::start(&rewriter, task);
-    let finished = match select(Box::pin(running.finished()), stop.asked()).await {
-        Either::Left((finished, _)) => Some(finished),
-        Either::Right(_) => None,
-    };
-    let result = match finished {
-        Some(finished) => finished?,
-        None => {
-            running.cancel();
-            running.finished().await?
-        }
-    };
-    let Some(result) = result else {
+    let running = RunningCompaction::start(&rewriter, task);
+    let Some(result) = finish(running, stop).await? else {
         return Ok(None);
     };
     match message(bucket, &result).await {
@@ -85,6 +91,21 @@ async fn run(
             Err(error)
         }
     }
+}
+
+/// Waits for a compaction's end, which comes soon when it is stopped. `None`: it was stopped.
+pub(super) async fn finish(mut running: RunningCompaction, stop: &StopSignal) -> Result<Option<CompactResult>> {
+    let finished = match select(Box::pin(running.finished()), stop.asked()).await {
+        Either::Left((finished, _)) => Some(finished),
+        Either::Right(_) => None,
+    };
+    Ok(match finished {
+        Some(finished) => finished?,
+        None => {
+            running.cancel();
+            running.finished().await?
+        }
+    })
 }
 
 /// What is committed of a bucket's compaction: writes its deletion vectors, if they have changed.

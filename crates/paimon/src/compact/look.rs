@@ -1,6 +1,6 @@
 //! What there is to do in a table.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use paimon_format::env::Clock;
@@ -81,6 +81,8 @@ pub(crate) async fn look(stores: &BucketStores, scope: &Scope) -> Result<Look> {
         }
     };
     let looked_at = buckets.len();
+    let names: HashSet<&str> = buckets.iter().map(BucketLevels::name).collect();
+    table.compaction_metrics().retain(|bucket| names.contains(bucket));
     let mut jobs = Vec::new();
     for bucket in buckets {
         let states = table.check_states_of(&bucket.levels().all_files()).await;

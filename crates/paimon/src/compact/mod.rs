@@ -5,6 +5,7 @@
 //! | look at the buckets of a table, and pick | `look.rs` |
 //! | run the picked compaction of a bucket | `job.rs` |
 //! | once: one commit for all buckets | `builder.rs`: [`CompactBuilder`] |
+//! | in other processes, committed by a third: tasks as data | `task.rs`: [`CompactionTask`] |
 //! | for good: most debt first, over many tables, back-off on conflict | `service`: [`CompactService`] |
 //! | say what was done | `report.rs` |
 
@@ -14,6 +15,7 @@ mod look;
 mod report;
 mod service;
 mod stop;
+mod task;
 
 pub use builder::CompactBuilder;
 pub(crate) use look::Scope;
@@ -22,3 +24,4 @@ pub use service::{
     BucketFailure, CompactService, RoundBucket, RoundReport, ServiceSettings, TablePattern, TableSource,
 };
 pub use stop::StopSignal;
+pub use task::{CompactionId, CompactionResult, CompactionTask};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use paimon_format::meta::{CommitMessage, DataFileMeta};
-use paimon_lsm::compact::CompactTask;
+use paimon_lsm::compact::{CompactResult, CompactTask};
 use paimon_lsm::pick::PickReason;
 
 use crate::levels::file_bytes;
@@ -82,6 +82,18 @@ impl BucketReport {
             input: FileTotals::of(&task.files),
             output: FileTotals::default(),
             changelog: FileTotals::default(),
+        }
+    }
+
+    /// Of a compaction that was run.
+    pub(super) fn of(bucket: &str, reason: PickReason, output_level: i32, result: &CompactResult) -> Self {
+        Self {
+            bucket: bucket.to_owned(),
+            reason,
+            output_level,
+            input: FileTotals::of(&result.before),
+            output: FileTotals::of(&result.after),
+            changelog: FileTotals::of(&result.changelog),
         }
     }
 

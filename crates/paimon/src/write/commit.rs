@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use paimon_format::ErrorKind;
-use paimon_format::meta::CommitMessage;
+use paimon_format::meta::{CommitIncrement, CommitMessage};
 use paimon_format::predicate::Predicate;
 use paimon_manifest::commit::{AppendCheck, FileStoreCommit, ManifestCommittable, Overwrite};
 
@@ -31,7 +31,7 @@ impl TableCommit {
         let storage = std::sync::Arc::clone(table.storage());
         let env = table.context().env().clone();
         Ok(Self {
-            commit: FileStoreCommit::new(storage, env, table.schema(), user)?,
+            commit: FileStoreCommit::new(storage, env, table.schema(), user)?.with_table_name(table.metrics_name()),
             table: table.clone(),
             overwrite: None,
         })
@@ -104,6 +104,21 @@ impl TableCommit {
     pub async fn truncate(&self, partitions: &Selection) -> Result<i64> {
         let partitions = self.predicate(partitions)?;
         Ok(self.commit.truncate(BATCH_IDENTIFIER, partitions).await?)
+    }
+
+    /// Removes the index files of messages that are not committed; their other files may be committed with others.
+    ///
+    /// Errors: `Corrupt`, `Invalid` for messages of another table.
+    pub(crate) async fn remove_index_files(&self, messages: &[CommitMessage]) -> Result<()> {
+        let index_files = messages.iter().map(|message| {
+            let mut only = CommitMessage {
+                increment: CommitIncrement::default(),
+                ..message.clone()
+            };
+            only.increment.compact.new_index_files = message.increment.compact.new_index_files.clone();
+            only
+        });
+        self.abort(&index_files.collect::<Vec<_>>()).await
     }
 
     /// Recovery: commits those of the committables (identifier and messages) that this user had not committed before it died.

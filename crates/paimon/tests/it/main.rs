@@ -19,6 +19,7 @@ mod engine_options;
 mod faults;
 mod java_tables;
 mod merge_engines;
+mod observed;
 mod overwrite;
 mod partitions;
 mod postpone;

@@ -13,7 +13,7 @@ use crate::args::{OptionArgs, PartArgs, TableArgs, duration, memory};
 use crate::error::CliError;
 use crate::session::Session;
 
-pub(super) use once::text;
+pub(super) use once::{print_report, text};
 
 /// Compact a table: one pick a bucket, or everything with --full; or tables for good with --watch
 #[derive(Debug, Args)]
@@ -53,6 +53,12 @@ pub(crate) struct Compact {
     /// Local disk for spills and lookup files of all of it, for example 10gb; as much as there is when not given
     #[arg(long, value_name = "SIZE", value_parser = memory)]
     disk: Option<u64>,
+    /// Write what would be compacted as tasks, one a line, to this file (- is standard output), and change nothing: see paimon compact-task
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["watch", "dry_run"])]
+    plan: Option<String>,
+    /// With --plan: cut the compaction of a bucket into tasks of about so many bytes, for example 1gb
+    #[arg(long, value_name = "SIZE", requires = "plan", value_parser = memory)]
+    part_bytes: Option<u64>,
     /// Go on until interrupted (ctrl-c, SIGTERM): compact buckets as they are written, those with most debt first
     #[arg(long)]
     watch: bool,

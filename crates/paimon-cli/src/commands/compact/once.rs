@@ -5,6 +5,7 @@ use paimon::{BucketReport, CompactReport, FileTotals};
 use serde_json::{Value, json};
 
 use super::Compact;
+use crate::commands::compact_task::write_lines;
 use crate::error::CliError;
 use crate::output::{Grid, bytes, counted, duration_ms};
 use crate::progress::Progress;
@@ -27,15 +28,37 @@ impl Compact {
         if let Some(idle) = self.idle_time {
             builder = builder.idle(idle);
         }
+        if let Some(to) = &self.plan {
+            let tasks = builder.plan(self.part_bytes).await;
+            progress.finish();
+            let tasks = tasks?;
+            write_lines(session, to, tasks.iter().map(serde_json::to_string))?;
+            if to == "-" {
+                return Ok(());
+            }
+            if session.json {
+                return session.console.json(&json!({"tasks": tasks.len()}));
+            }
+            let count = counted(tasks.len() as u64, "task");
+            return session
+                .console
+                .line(format_args!("{count} in {to}: see paimon compact-task"));
+        }
         let report = builder.run().await;
         progress.finish();
-        let report = report?;
-        if session.json {
-            let report = to_json(&report, self.dry_run);
-            session.console.json(&report)
-        } else {
-            session.console.print(text(&report, self.dry_run))
-        }
+        print_report(session, &report?, self.dry_run)
+    }
+}
+
+/// Prints what was compacted, or would be.
+pub(in crate::commands) fn print_report(
+    session: &mut Session<'_>,
+    report: &CompactReport,
+    dry_run: bool,
+) -> Result<(), CliError> {
+    match session.json {
+        true => session.console.json(&to_json(report, dry_run)),
+        false => session.console.print(text(report, dry_run)),
     }
 }
 

@@ -9,6 +9,7 @@ use paimon_format::kv::{KvBatch, KvSchema};
 use paimon_merge::MergeError;
 use paimon_merge::changelog::Hits;
 use paimon_merge::plan::{MergePlan, PlanOptions};
+use tracing::Instrument;
 
 use super::JobLookup;
 use super::reader::RunReader;
@@ -171,7 +172,12 @@ impl Lookups {
             start_level,
             need,
         } = &self.job;
-        let hits = source.lookup(keys, view, *start_level, *need).await?;
+        // Table and bucket are those of the compaction around it.
+        let files: usize = view.levels.runs().iter().map(|run| run.run.files().len()).sum();
+        let bytes: u64 = view.levels.runs().iter().map(|run| run.run.total_size()).sum();
+        let span = tracing::debug_span!("lookup", keys = keys.keys.len(), files, bytes, start_level);
+        let looked_up = source.lookup(keys, view, *start_level, *need);
+        let hits = looked_up.instrument(span).await?;
         if hits.found.len() != keys.keys.len() {
             return Err(LsmError::Internal(format!(
                 "{} answers to {} keys that were looked up",

@@ -9,6 +9,7 @@ use paimon_format::predicate::Predicate;
 use paimon_merge::changelog::{ChangelogSettings, LookupNeed};
 use serde::{Deserialize, Serialize};
 
+use crate::compact::KeyBounds;
 use crate::levels::Section;
 use crate::lookup::{LookupSource, LookupView};
 
@@ -29,6 +30,8 @@ pub struct MergeJob {
     pub deleted: HashMap<String, Arc<DeletionVector>>,
     /// Keys wanted: prunes what is read, rows outside may still come.
     pub keys: KeyRange,
+    /// Keys wanted, exactly.
+    pub bounds: KeyBounds,
     /// What merged rows must pass to be wanted: prunes what is read of sections of one run, where no merge changes a row. Rows that do not
     /// pass may still come.
     pub filter: Option<Arc<Predicate>>,

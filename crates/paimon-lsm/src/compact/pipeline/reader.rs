@@ -10,6 +10,7 @@ use paimon_format::kv::{KvBatch, KvFiles, KvStream, ReadSpec};
 use paimon_format::meta::DataFileMeta;
 
 use crate::LsmError;
+use crate::compact::KeyCut;
 use crate::levels::SortedRun;
 use crate::spill::SpillFile;
 
@@ -38,6 +39,8 @@ pub(super) struct RunReader {
     /// `None` when there are no files to open.
     opener: Option<Arc<dyn KvFiles>>,
     open: Option<KvStream>,
+    /// `None`: all rows are wanted.
+    cut: Option<Arc<KeyCut>>,
     /// The file read last, for messages.
     name: String,
 }
@@ -52,8 +55,13 @@ impl fmt::Debug for RunReader {
 }
 
 impl RunReader {
-    pub(super) fn of_files(opener: Arc<dyn KvFiles>, files: Vec<(Arc<DataFileMeta>, ReadSpec)>) -> Self {
+    pub(super) fn of_files(
+        opener: Arc<dyn KvFiles>,
+        files: Vec<(Arc<DataFileMeta>, ReadSpec)>,
+        cut: Option<Arc<KeyCut>>,
+    ) -> Self {
         Self {
+            cut,
             files: files.into(),
             opener: Some(opener),
             open: None,
@@ -65,6 +73,7 @@ impl RunReader {
     pub(super) fn of_stream(name: &str, stream: KvStream) -> Self {
         Self {
             files: VecDeque::new(),
+            cut: None,
             opener: None,
             name: name.to_owned(),
             open: Some(stream),
@@ -86,11 +95,26 @@ impl RunReader {
                 },
             };
             match batch {
-                Some(batch) if batch.is_empty() => {}
-                Some(batch) => return Ok(Some(batch)),
+                Some(batch) => {
+                    let batch = self.within(batch);
+                    if !batch.is_empty() {
+                        return Ok(Some(batch));
+                    }
+                }
                 None => self.open = None,
             }
         }
+    }
+
+    /// What of a batch is wanted. Behind the last key that is, nothing more is read.
+    fn within(&mut self, batch: KvBatch) -> KvBatch {
+        let Some(cut) = &self.cut else { return batch };
+        let (batch, ends) = cut.cut(&batch);
+        if ends {
+            self.files.clear();
+            self.open = None;
+        }
+        batch
     }
 
     /// The error for keys that are not in order. They may also be in the file before, when the order breaks between two.

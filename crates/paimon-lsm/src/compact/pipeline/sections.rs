@@ -18,6 +18,7 @@ use super::streams::spill_merged;
 use super::work::{Merging, Output, Work};
 use super::{MergeJob, MergePipeline, StageKind};
 use crate::LsmError;
+use crate::compact::KeyCut;
 use crate::levels::Section;
 
 /// A job in progress.
@@ -27,6 +28,8 @@ pub(super) struct MergeStream {
     /// Whether merged rows are wanted, and whether changes are.
     wanted: (bool, bool),
     sections: std::vec::IntoIter<Section>,
+    /// `None`: all keys are wanted.
+    cut: Option<Arc<KeyCut>>,
     /// Reserved with the first batch.
     shares: Option<Shares>,
     /// Levels whose rows cannot change alone.
@@ -47,6 +50,7 @@ impl MergeStream {
             pipeline,
             job,
             wanted,
+            cut: None,
             shares: None,
             passing: Passing::all(),
             whole_keys: false,
@@ -124,6 +128,10 @@ impl MergeStream {
             Merging::Nothing
         };
         self.work = Some(Work::new(schema, merging, data, changelog)?);
+        if !self.job.bounds.is_all() {
+            self.cut = Some(Arc::new(KeyCut::new(&self.job.bounds, schema)?));
+            self.job.keys = self.job.bounds.range(schema)?;
+        }
         self.shares = Some(shares);
         Ok(())
     }
@@ -175,7 +183,11 @@ impl MergeStream {
                         .iter()
                         .map(|file| Ok((Arc::clone(file), self.read_spec(file, filter)?)))
                         .collect::<Result<_, LsmError>>()?;
-                    Ok(RunReader::of_files(Arc::clone(files), specs))
+                    Ok(RunReader::of_files(
+                        Arc::clone(files),
+                        specs,
+                        self.cut.as_ref().map(Arc::clone),
+                    ))
                 }
                 RunSource::Spilled(file) => {
                     let MergePipeline { env, schema, .. } = &self.pipeline;

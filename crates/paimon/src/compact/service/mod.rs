@@ -1,6 +1,7 @@
 //! Compaction for good: a service over one table or many.
 
 mod backoff;
+mod metrics;
 mod report;
 mod round;
 mod source;

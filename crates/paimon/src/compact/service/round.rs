@@ -9,10 +9,10 @@ use paimon_format::ErrorKind;
 use paimon_format::env::Env;
 use paimon_format::meta::CommitMessage;
 
-use super::CompactService;
 use super::report::{BucketFailure, RoundBucket, RoundReport};
 use super::source::TableSource;
 use super::watched::{BucketKey, WatchedTable, failure, key};
+use super::{CompactService, metrics};
 use crate::catalog::Catalog;
 use crate::compact::job::BucketJob;
 use crate::compact::stop::StopSignal;
@@ -74,6 +74,7 @@ impl CompactService {
             self.commit(ended, &mut report).await;
         }
         report.milliseconds = clock.now_ms().saturating_sub(start_ms);
+        metrics::round(&report);
         Ok(report)
     }
 
@@ -90,6 +91,7 @@ impl CompactService {
         let clock = Arc::clone(&self.env().clock);
         let mut queue = Vec::new();
         for (location, table) in &mut self.tables {
+            table.refresh_metrics();
             let now_ms = clock.now_ms();
             if self.stop.is_asked() || !table.is_due(now_ms) {
                 continue;
@@ -97,6 +99,7 @@ impl CompactService {
             match table.look(&scope, now_ms, dry_run).await {
                 Ok(None) => {}
                 Ok(Some(found)) => {
+                    metrics::waiting(location, &found.jobs);
                     report.tables_looked_at += 1;
                     report.buckets_looked_at += found.buckets;
                     queue.extend(found.jobs.into_iter().map(|job| Queued {

@@ -60,6 +60,11 @@ impl WatchedTable {
         })
     }
 
+    /// Tells how busy its compactions were until now.
+    pub(super) fn refresh_metrics(&self) {
+        self.stores.table().compaction_metrics().refresh();
+    }
+
     /// Whether it is not left alone after a failure.
     pub(super) fn is_due(&self, now_ms: i64) -> bool {
         self.back_off.is_due(now_ms)
