@@ -105,15 +105,33 @@ impl MergeTreeWriter {
         self.flush_write_buffer(true, full).await
     }
 
-    /// Flushes and hands out all that has been done since the last call.
+    /// Flushes and hands out all that has been done since the last call: [`flush`](Self::flush), [`settle`](Self::settle),
+    /// [`drain_increment`](Self::drain_increment). Who owns many writers calls each of these for all of them, so that their compactions run
+    /// side by side.
     ///
-    /// With [`WaitCompaction::Yes`] the compaction that the flush starts is waited for, so that it sees the new files; one
-    /// round, not until nothing is left to compact. It also waits when the tree has far too many runs.
+    /// Errors: theirs.
+    pub async fn prepare_commit(&mut self, wait: WaitCompaction) -> Result<CommitIncrement, LsmError> {
+        self.flush(wait).await?;
+        self.settle(wait).await?;
+        self.drain_increment()
+    }
+
+    /// Flushes, takes the result of the running compaction, waiting for it with [`WaitCompaction::Yes`], and starts the next one, which
+    /// sees the new files. It also waits when the tree has too many runs.
+    ///
+    /// A call that is dropped while it waits for a compaction has lost nothing; one that is dropped while it flushes has broken the writer.
     ///
     /// Errors as [`write`](Self::write), and those of a compaction: it has changed nothing then, and the writer may go on.
-    pub async fn prepare_commit(&mut self, wait: WaitCompaction) -> Result<CommitIncrement, LsmError> {
+    pub async fn flush(&mut self, wait: WaitCompaction) -> Result<(), LsmError> {
+        self.flush_write_buffer(wait == WaitCompaction::Yes, false).await
+    }
+
+    /// Takes the result of the running compaction; waits for it with [`WaitCompaction::Yes`], with `commit.force-compact`, or when the tree has
+    /// far too many runs. One round, not until nothing is left to compact. A dropped call has lost nothing.
+    ///
+    /// Errors: those of the compaction, which has changed nothing then, and of writing deletion vectors. The writer may go on.
+    pub async fn settle(&mut self, wait: WaitCompaction) -> Result<(), LsmError> {
         let wait = wait == WaitCompaction::Yes;
-        self.flush_write_buffer(wait, false).await?;
         let crowded = self
             .compaction
             .as_ref()
@@ -127,6 +145,15 @@ impl MergeTreeWriter {
                 compaction.delete_index_file(&superseded).await;
             }
         }
+        Ok(())
+    }
+
+    /// Hands out what flushes and compactions have made since the last call; buffered records, and compactions whose results have not been
+    /// taken, are not in it.
+    ///
+    /// Errors: `Invalid` for a broken writer.
+    pub fn drain_increment(&mut self) -> Result<CommitIncrement, LsmError> {
+        self.check()?;
         Ok(self.pending.drain())
     }
 

@@ -28,6 +28,10 @@ use crate::write::rows::{Prepared, RowPreparation};
 /// `write-buffer-size`, the largest go to disk. Rows are visible once the messages of [`prepare_commit`](Self::prepare_commit) are
 /// committed. After an error it must be given up: [`abort`](Self::abort) removes what it wrote.
 ///
+/// Any future may be dropped. A dropped [`write`](Self::write) has taken all of its batch or nothing, or every later call but `abort` is an
+/// error, as half a batch must not be committed. A dropped [`prepare_commit`](Self::prepare_commit) has handed nothing out: the next one
+/// hands out all, or is an error when it was dropped while it flushed.
+///
 /// Source: `org.apache.paimon.table.sink.TableWriteImpl`, `org.apache.paimon.operation.AbstractFileStoreWrite`.
 #[derive(Debug)]
 pub struct TableWrite {
@@ -46,6 +50,8 @@ pub struct TableWrite {
     bucket_counts: BTreeMap<Vec<u8>, i32>,
     /// What is there will be replaced: its buckets begin empty.
     overwrites: bool,
+    /// A batch is in some of its buckets and not in others: a call failed or was dropped between them.
+    half_written: bool,
 }
 
 /// Some columns of the table, by position, with their types.
@@ -118,6 +124,7 @@ impl TableWrite {
             writers: BTreeMap::new(),
             bucket_counts: BTreeMap::new(),
             overwrites,
+            half_written: false,
             table,
         })
     }
@@ -140,6 +147,7 @@ impl TableWrite {
     }
 
     async fn write_prepared(&mut self, prepared: Prepared) -> Result<()> {
+        self.check()?;
         let Prepared { rows, kinds } = prepared;
         let partition_columns = self.partition_columns.of(&rows)?;
         let (of_row, first_rows) = route::partitions(&partition_columns, rows.num_rows())?;
@@ -152,6 +160,7 @@ impl TableWrite {
         let parts = route::split(&rows, &kinds, &of_row, &buckets)?;
         self.open_writers(&parts, &partitions).await?;
         self.make_room().await?;
+        self.half_written = true;
         for part in parts {
             let partition = partition_of(&partitions, &part)?;
             let key = (partition.as_bytes().to_vec(), part.bucket);
@@ -163,7 +172,17 @@ impl TableWrite {
             let written = writer.writer.write(&part.rows, &kinds).await;
             written.map_err(|error| Error::from(error).in_bucket(&writer.name))?;
         }
+        self.half_written = false;
         Ok(())
+    }
+
+    fn check(&self) -> Result<()> {
+        match self.half_written {
+            false => Ok(()),
+            true => Err(Error::invalid(
+                "an earlier write ended half-way, its batch is in some buckets only: abort this writer, and write again from the last commit",
+            )),
+        }
     }
 
     /// The bucket of each row: the count of its partition decides.
@@ -374,18 +393,28 @@ impl TableWrite {
     }
 
     /// Flushes all buckets and takes out what they wrote since the last call, to be committed. With `wait_compaction` the
-    /// compactions that run or are now due end first; without it their results come with a later call.
+    /// compactions that run or are now due end first, those of all buckets side by side; without it their results come with a later call.
     ///
-    /// Messages without files are left out. Their order is that of partition bytes and buckets.
+    /// Messages without files are left out. Their order is that of partition bytes and buckets. When it fails or is dropped, nothing has
+    /// been handed out.
     pub async fn prepare_commit(&mut self, wait_compaction: bool) -> Result<Vec<CommitMessage>> {
+        self.check()?;
         let wait = if wait_compaction {
             WaitCompaction::Yes
         } else {
             WaitCompaction::No
         };
+        for writer in self.writers.values_mut() {
+            let flushed = writer.writer.flush(wait).await;
+            flushed.map_err(|error| Error::from(error).in_bucket(&writer.name))?;
+        }
+        for writer in self.writers.values_mut() {
+            let settled = writer.writer.settle(wait).await;
+            settled.map_err(|error| Error::from(error).in_bucket(&writer.name))?;
+        }
         let mut messages = Vec::with_capacity(self.writers.len());
         for writer in self.writers.values_mut() {
-            let increment = writer.writer.prepare_commit(wait).await;
+            let increment = writer.writer.drain_increment();
             let increment = increment.map_err(|error| Error::from(error).in_bucket(&writer.name))?;
             writer.idle = increment.is_empty();
             if !writer.idle {

@@ -3,8 +3,10 @@
 #![expect(clippy::panic, clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod bad_input;
+mod cancellation;
 mod changelog;
 mod changes;
+mod commit_cases;
 mod commits;
 mod compaction;
 mod concurrency;
@@ -12,6 +14,7 @@ mod deletion_vector_laws;
 mod deletion_vectors;
 mod engine_options;
 mod faults;
+mod faulty_place;
 mod java_tables;
 mod merge_engines;
 mod overwrite;
