@@ -10,7 +10,7 @@ use paimon_merge::engine::MergeEngine;
 
 use super::buffer::WriteBuffer;
 use super::pending::PendingIncrement;
-use super::{MergeTreeWriter, WriteSettings, WriterState};
+use super::{MergeTreeWriter, WriteSettings, WriteWatch, WriterState};
 use crate::LsmError;
 use crate::compact::{MergeTreeCompactManager, MergeTreeCompactRewriter, RecordLevelExpire};
 use crate::levels::{KeyOrder, Levels};
@@ -152,7 +152,7 @@ impl MergeTreeWriterBuilder {
                 None => manager,
             })
         };
-        Ok(MergeTreeWriter {
+        let writer = MergeTreeWriter {
             schema: self.schema,
             files: self.files,
             engine,
@@ -163,7 +163,10 @@ impl MergeTreeWriterBuilder {
             compaction,
             pending: PendingIncrement::new(self.state.increment),
             broken: false,
-        })
+            watch: WriteWatch::default(),
+        };
+        writer.show();
+        Ok(writer)
     }
 }
 

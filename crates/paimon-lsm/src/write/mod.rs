@@ -8,9 +8,11 @@ mod runs;
 mod settings;
 mod sort;
 mod state;
+mod watch;
 mod writer;
 
 pub use builder::{MergeTreeWriterBuilder, last_full_ms};
 pub use settings::WriteSettings;
 pub use state::WriterState;
+pub use watch::{BucketWriteState, WriteWatch};
 pub use writer::{MergeTreeWriter, WaitCompaction};

@@ -13,7 +13,7 @@ use super::buffer::WriteBuffer;
 use super::builder::MergeTreeWriterBuilder;
 use super::flush::flush;
 use super::pending::PendingIncrement;
-use super::{WriteSettings, WriterState};
+use super::{WriteSettings, WriteWatch, WriterState};
 use crate::LsmError;
 use crate::compact::{CompactStep, CompactTask, MergeTreeCompactManager, delete_quietly};
 use crate::levels::{Levels, LevelsView};
@@ -48,6 +48,7 @@ pub struct MergeTreeWriter {
     pub(super) pending: PendingIncrement,
     /// A flush failed or was dropped half-way: records are lost, nothing may be committed any more.
     pub(super) broken: bool,
+    pub(super) watch: WriteWatch,
 }
 
 impl MergeTreeWriter {
@@ -71,6 +72,7 @@ impl MergeTreeWriter {
             .ok_or_else(|| LsmError::Invalid("the bucket's sequence numbers are used up".into()))?;
         let has_room = self.buffer.push(values, kinds, self.next_sequence)?;
         self.next_sequence = next_sequence;
+        self.show();
         if !has_room {
             self.flush_memory().await?;
         }
@@ -86,6 +88,7 @@ impl MergeTreeWriter {
         self.broken = true;
         let spilled = self.buffer.spill().await?;
         self.broken = false;
+        self.show();
         if !spilled {
             self.flush_write_buffer(false, false).await?;
         }
@@ -131,13 +134,12 @@ impl MergeTreeWriter {
     ///
     /// Errors: those of the compaction, which has changed nothing then, and of writing deletion vectors. The writer may go on.
     pub async fn settle(&mut self, wait: WaitCompaction) -> Result<(), LsmError> {
-        let wait = wait == WaitCompaction::Yes;
         let crowded = self
             .compaction
             .as_ref()
             .is_some_and(MergeTreeCompactManager::should_wait_for_preparing_checkpoint);
-        self.fetch_compaction(wait || self.settings.force_compact || crowded)
-            .await?;
+        let asked = wait == WaitCompaction::Yes || self.settings.force_compact;
+        self.fetch_compaction(asked, crowded).await?;
         if let Some(compaction) = &mut self.compaction
             && let Some(file) = compaction.write_deletion_vectors().await?
         {
@@ -173,7 +175,7 @@ impl MergeTreeWriter {
     ///
     /// Errors: those of the compaction.
     pub async fn sync(&mut self) -> Result<(), LsmError> {
-        self.fetch_compaction(true).await
+        self.fetch_compaction(true, false).await
     }
 
     /// Whether compaction has work left: one runs, or its result has not been fetched, or there is something to pick, or, in a table that
@@ -212,6 +214,11 @@ impl MergeTreeWriter {
         self.compaction.as_ref().map(|compaction| compaction.levels().view())
     }
 
+    /// Shows to other tasks what this writer is doing, while it is doing it.
+    pub fn watch(&self) -> WriteWatch {
+        self.watch.clone()
+    }
+
     /// The number that the next record gets.
     pub fn next_sequence(&self) -> i64 {
         self.next_sequence
@@ -238,7 +245,7 @@ impl MergeTreeWriter {
         if let Some(compaction) = &mut self.compaction {
             compaction.cancel_compaction();
         }
-        if let Err(error) = self.fetch_compaction(true).await {
+        if let Err(error) = self.fetch_compaction(true, false).await {
             tracing::warn!(%error, "the compaction of a writer that is being closed had failed");
         }
         if let Some(compaction) = &mut self.compaction {
@@ -261,16 +268,17 @@ impl MergeTreeWriter {
         }
     }
 
-    async fn flush_write_buffer(&mut self, mut wait: bool, full: bool) -> Result<(), LsmError> {
+    async fn flush_write_buffer(&mut self, wait: bool, full: bool) -> Result<(), LsmError> {
         self.check()?;
         if full && self.compaction.is_none() {
             return Err(LsmError::Invalid(
                 "a write-only writer does not compact: set write-only to false".into(),
             ));
         }
+        let mut crowded = false;
         if !self.buffer.is_empty() {
             // Decided before the flush adds a run.
-            wait |= self
+            crowded = self
                 .compaction
                 .as_ref()
                 .is_some_and(MergeTreeCompactManager::should_wait_for_latest_compaction);
@@ -278,7 +286,7 @@ impl MergeTreeWriter {
             self.flush_to_level0().await?;
             self.broken = false;
         }
-        self.fetch_compaction(wait).await?;
+        self.fetch_compaction(wait, crowded).await?;
         match &mut self.compaction {
             Some(compaction) => compaction.trigger_compaction(full),
             None => Ok(()),
@@ -299,16 +307,33 @@ impl MergeTreeWriter {
         self.notify_new_files(&files)
     }
 
-    /// Takes the result of the running compaction; with `wait`, once it has ended.
-    async fn fetch_compaction(&mut self, wait: bool) -> Result<(), LsmError> {
+    /// Takes the result of the running compaction; waits for its end when that was asked for, or when the tree has too many runs.
+    async fn fetch_compaction(&mut self, asked: bool, crowded: bool) -> Result<(), LsmError> {
         let Some(compaction) = &mut self.compaction else {
+            self.show();
             return Ok(());
         };
-        if let Some(result) = compaction.result(wait).await? {
-            for file in self.pending.add_compacted(result) {
+        let mut result = compaction.result(false).await?;
+        if result.is_none() && compaction.is_busy() && (asked || crowded) {
+            let _stall = (!asked).then(|| self.watch.stall(&self.env.clock));
+            result = compaction.result(true).await?;
+        }
+        if let Some(result) = result {
+            let superseded = self.pending.add_compacted(result);
+            self.show();
+            for file in superseded {
                 delete_quietly(&*self.files, &file).await;
             }
+        } else {
+            self.show();
         }
         Ok(())
+    }
+
+    /// Lets watchers know.
+    pub(super) fn show(&self) {
+        let runs = self.compaction.as_ref();
+        let runs = runs.map_or(0, |compaction| compaction.levels().number_of_sorted_runs());
+        self.watch.update(runs, self.buffer.memory_bytes());
     }
 }

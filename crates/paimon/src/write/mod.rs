@@ -5,9 +5,11 @@ mod commit;
 mod route;
 mod rows;
 mod table_write;
+mod watch;
 
 pub use builder::WriteBuilder;
 pub(crate) use commit::certainly_not_committed;
 pub use commit::{BATCH_IDENTIFIER, TableCommit};
 pub use rows::VALUE_KIND_COLUMN;
 pub use table_write::TableWrite;
+pub use watch::{TableWriteState, TableWriteWatch};

@@ -20,6 +20,7 @@ use crate::options::{self, BucketMode, RowSettings};
 use crate::table::Table;
 use crate::write::route::{self, Part};
 use crate::write::rows::{Prepared, RowPreparation};
+use crate::write::watch::TableWriteWatch;
 
 /// Writes rows into the buckets of a table. One task owns it; two of them may write to one table, but not to one bucket unless
 /// both are `write-only`.
@@ -52,6 +53,7 @@ pub struct TableWrite {
     overwrites: bool,
     /// A batch is in some of its buckets and not in others: a call failed or was dropped between them.
     half_written: bool,
+    watch: TableWriteWatch,
 }
 
 /// Some columns of the table, by position, with their types.
@@ -113,18 +115,21 @@ impl TableWrite {
         }
         let schema = table.schema();
         let bucket_columns = Columns::new(&table, schema.bucket_key()?);
+        let buffers = Budget::new(stores.settings().write_buffer_bytes);
+        let watch = TableWriteWatch::new(buffers.clone());
         Ok(Self {
             preparation: preparation(&table, &settings)?,
             partition_columns: Columns::new(&table, schema.partition_positions()),
             function: BucketFunction::from_options(table.options(), bucket_columns.types.clone())?,
             bucket_columns,
             default_buckets,
-            buffers: Budget::new(stores.settings().write_buffer_bytes),
+            buffers,
             stores,
             writers: BTreeMap::new(),
             bucket_counts: BTreeMap::new(),
             overwrites,
             half_written: false,
+            watch,
             table,
         })
     }
@@ -132,7 +137,7 @@ impl TableWrite {
     /// Writes rows, matched to columns by name; a column that is missing is null or its default. They are all +I, unless the batch
     /// has a column [`_VALUE_KIND`](crate::write::VALUE_KIND_COLUMN) or the table a `rowkind.field`.
     ///
-    /// Waits when a bucket has more sorted runs than `num-sorted-run.stop-trigger`.
+    /// Waits when a bucket has more sorted runs than `num-sorted-run.stop-trigger`; [`watch`](Self::watch) shows that.
     ///
     /// Errors: `Invalid` naming column and row; nothing of the batch is written then.
     pub async fn write(&mut self, batch: &RecordBatch) -> Result<()> {
@@ -297,6 +302,7 @@ impl TableWrite {
                     .writer(&partition, bucket, live, self.buffers.clone())
                     .await
                     .map_err(|error| error.in_bucket(&name))?;
+                self.watch.add(&name, writer.watch());
                 Ok(new.insert(BucketWriter {
                     partition,
                     bucket,
@@ -329,6 +335,11 @@ impl TableWrite {
             flushed.map_err(|error| Error::from(error).in_bucket(&largest.name))?;
         }
         Ok(())
+    }
+
+    /// Shows to other tasks what the writers of the buckets are doing, while they do it.
+    pub fn watch(&self) -> TableWriteWatch {
+        self.watch.clone()
     }
 
     /// The partitions and buckets that it has written to, by partition bytes and bucket.
@@ -443,6 +454,7 @@ impl TableWrite {
         }
         for key in idle {
             if let Some(writer) = self.writers.remove(&key) {
+                self.watch.remove(&writer.name);
                 writer.writer.close().await;
             }
         }

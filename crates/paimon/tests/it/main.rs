@@ -23,4 +23,5 @@ mod reading;
 mod s3;
 mod support;
 mod time_travel;
+mod write_load;
 mod writing;
