@@ -321,6 +321,7 @@ impl Table {
         check_options(self.options(), TableUse::Write)?;
         let promises = self.merge_engine()?.promises();
         options::check_changelog(self.options(), promises, &self.schema().kv_schema()?)?;
+        options::check_snapshot_ordering(self.options(), &self.inner.dynamic)?;
         let settings = RowSettings::from_options(self.options())?;
         if let Some(name) = &settings.row_kind_field {
             let wrong = match self.schema().field(name).map(|field| &field.data_type.kind) {

@@ -21,3 +21,4 @@ pub(crate) use incremental::incremental_range;
 pub(crate) use streaming::{StreamSettings, stream_start};
 pub(crate) use travel::time_travel;
 pub use writing::RowSettings;
+pub(crate) use writing::check_snapshot_ordering;

@@ -8,11 +8,13 @@ use arrow_array::{ArrayRef, Int8Array, RecordBatch};
 use paimon_format::bucket::BucketFunction;
 use paimon_format::env::Budget;
 use paimon_format::meta::CommitMessage;
+use paimon_format::options::Options;
 use paimon_format::row::{BinaryRow, row_at};
 use paimon_format::types::{DataType, Datum, RowKind, array_from_datums, arrow_schema};
 use paimon_lsm::pick::PickRule;
 use paimon_lsm::write::{MergeTreeWriter, WaitCompaction};
 use paimon_manifest::scan::BucketFiles;
+use paimon_manifest::snapshot::Snapshot;
 
 use crate::bucket::BucketStores;
 use crate::error::{Error, Result};
@@ -53,6 +55,10 @@ pub struct TableWrite {
     overwrites: bool,
     /// A batch is in some of its buckets and not in others: a call failed or was dropped between them.
     half_written: bool,
+    /// `write.sequence-number-init-mode` is `snapshot`.
+    sequence_from_snapshot: bool,
+    /// New writers number their records from here on, or from above those of their bucket.
+    first_sequence: i64,
     watch: TableWriteWatch,
 }
 
@@ -100,6 +106,8 @@ impl TableWrite {
     /// With `overwrites` the files that are there count for nothing.
     pub(crate) fn new(table: Table, pick_rule: Option<PickRule>, overwrites: bool) -> Result<Self> {
         table.check_writable()?;
+        // Also of a use that is not write-only: what it compacts would bear no snapshot's id yet.
+        options::check_snapshot_ordering(table.options(), &Options::new())?;
         let BucketMode::Fixed(default_buckets) = BucketMode::from_options(table.options())? else {
             return Err(Error::unsupported(
                 "writing a table without a fixed number of buckets (option 'bucket')",
@@ -129,6 +137,8 @@ impl TableWrite {
             bucket_counts: BTreeMap::new(),
             overwrites,
             half_written: false,
+            sequence_from_snapshot: settings.sequence_from_snapshot,
+            first_sequence: 0,
             watch,
             table,
         })
@@ -275,12 +285,23 @@ impl TableWrite {
         if missing.is_empty() {
             return Ok(());
         }
+        self.learn_sequence().await?;
         let of: Vec<&BinaryRow> = missing.iter().map(|(partition, _)| *partition).collect();
         let live = files_before(&self.table, self.overwrites, &of).await?;
         for (partition, bucket) in missing {
             let there = |files: &&BucketFiles| files.partition == *partition && files.bucket == bucket;
             self.open_writer(partition.clone(), bucket, live.iter().find(there))
                 .await?;
+        }
+        Ok(())
+    }
+
+    /// Looks up from where on new writers number their records, where the latest snapshot says that.
+    async fn learn_sequence(&mut self) -> Result<()> {
+        if self.sequence_from_snapshot && !self.overwrites {
+            let latest = self.table.snapshot_store().latest().await?;
+            let noted = latest.as_ref().map(Snapshot::max_sequence_number).transpose()?;
+            self.first_sequence = noted.flatten().map_or(0, |max| max.saturating_add(1));
         }
         Ok(())
     }
@@ -299,7 +320,7 @@ impl TableWrite {
                 let name = paths.directory().to_owned();
                 let writer = self
                     .stores
-                    .writer(&partition, bucket, live, self.buffers.clone())
+                    .writer(&partition, bucket, live, self.buffers.clone(), self.first_sequence)
                     .await
                     .map_err(|error| error.in_bucket(&name))?;
                 self.watch.add(&name, writer.watch());
@@ -363,6 +384,7 @@ impl TableWrite {
             )));
         }
         if !self.writers.contains_key(&(partition.as_bytes().to_vec(), bucket)) {
+            self.learn_sequence().await?;
             let live = files_before(&self.table, self.overwrites, &[partition]).await?;
             let there = live.iter().find(|files| files.bucket == bucket);
             self.open_writer(partition.clone(), bucket, there).await?;

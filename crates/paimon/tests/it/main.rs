@@ -24,4 +24,5 @@ mod s3;
 mod support;
 mod time_travel;
 mod write_load;
+mod write_options;
 mod writing;
