@@ -192,13 +192,13 @@ async fn a_dropped_commit_is_made_once_when_it_is_offered_again() {
             let committed = again.filter_and_commit(vec![(1, messages)]).await.unwrap();
             assert_eq!((committed + there, appends(&table).await), (1, 1), "{context}");
             check(&table, &[&AFTER], &context).await;
-            published += there;
+            published += if done { 0 } else { there };
             if done {
                 break;
             }
         }
     }
-    assert!(published > 1, "no commit was dropped after it was published");
+    assert!(published > 0, "no commit was dropped after it was published");
 }
 
 #[tokio::test]
