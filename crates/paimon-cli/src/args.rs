@@ -1,6 +1,7 @@
 //! Arguments that several commands share.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 use paimon::format::options::Options;
@@ -195,6 +196,11 @@ pub(crate) fn instant_ms(argument: &str, text: &str) -> Result<i64, CliError> {
 /// An amount of bytes: `512mb`, `1 gb`, `1048576`.
 pub(crate) fn memory(text: &str) -> Result<u64, String> {
     paimon::format::options::parse_memory_size(text).map_err(|expected| format!("expected {expected}"))
+}
+
+/// A time: `10 s`, `1 h`, `500 ms`.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    paimon::format::options::parse_duration(text).map_err(|expected| format!("expected {expected}"))
 }
 
 #[cfg(test)]

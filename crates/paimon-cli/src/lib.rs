@@ -6,9 +6,11 @@ mod error;
 mod ingest;
 mod input;
 pub mod json;
+mod metrics_endpoint;
 mod output;
 mod progress;
 mod session;
+mod signals;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

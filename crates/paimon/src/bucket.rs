@@ -192,15 +192,31 @@ impl BucketStores {
         Ok(Some(BucketDvMaintainer::restore(index, index_files, files).await?))
     }
 
-    /// What compacts a bucket. Errors as [`vectors`](Self::vectors).
+    /// What picks and runs the compactions of a bucket. Errors as [`vectors`](Self::vectors).
     pub(crate) fn compactor(&self, bucket: &BucketLevels) -> Result<MergeTreeCompactManager> {
         if self.vectors.is_none() && !bucket.deletion_index_files().is_empty() {
             return Err(forgotten_vectors(bucket.name()));
         }
-        let partition = bucket.partition.row();
-        let kv_files = self.kv_files(partition, bucket.bucket)?;
-        let lookup = self.lookup(&kv_files, partition, bucket.bucket)?;
-        let rewriter = MergeTreeCompactRewriter::new(
+        let settings = self.settings.compact.clone();
+        let last_full_ms = last_full_ms(&bucket.levels().all_files(), settings.num_levels - 1, &self.env());
+        let manager = MergeTreeCompactManager::new(
+            bucket.levels().clone(),
+            settings.strategy.strategy(last_full_ms),
+            settings,
+            self.rewriter(bucket.partition.row(), bucket.bucket)?,
+            self.env(),
+        );
+        Ok(match bucket.vectors() {
+            Some(vectors) => manager.with_deletion_vectors(vectors.clone()),
+            None => manager,
+        })
+    }
+
+    /// What runs compactions of a bucket: needs no tree.
+    pub(crate) fn rewriter(&self, partition: &BinaryRow, bucket: i32) -> Result<Arc<MergeTreeCompactRewriter>> {
+        let kv_files = self.kv_files(partition, bucket)?;
+        let lookup = self.lookup(&kv_files, partition, bucket)?;
+        Ok(Arc::new(MergeTreeCompactRewriter::new(
             self.env(),
             kv_files,
             Arc::clone(&self.schema),
@@ -208,20 +224,12 @@ impl BucketStores {
             self.settings.compact.clone(),
             self.expire.clone(),
             lookup,
-        )?;
-        let settings = self.settings.compact.clone();
-        let last_full_ms = last_full_ms(&bucket.levels().all_files(), settings.num_levels - 1, &self.env());
-        let manager = MergeTreeCompactManager::new(
-            bucket.levels().clone(),
-            settings.strategy.strategy(last_full_ms),
-            settings,
-            Arc::new(rewriter),
-            self.env(),
-        );
-        Ok(match bucket.vectors() {
-            Some(vectors) => manager.with_deletion_vectors(vectors.clone()),
-            None => manager,
-        })
+        )?))
+    }
+
+    /// The table that they are of.
+    pub(crate) fn table(&self) -> &Table {
+        &self.table
     }
 
     /// A merged or raw read of a bucket's files.

@@ -8,7 +8,7 @@
 //! | read changes | [`Table::changelog_builder`] → [`TableStream`] → [`ChangelogBatch`] |
 //! | replace rows | [`WriteBuilder::overwrite`], [`TableCommit::truncate`], [`Table::rescale`] |
 //! | change the schema | [`Table::alter`] |
-//! | compact | [`Table::compact_builder`], or [`TableWrite::compact`] within a writer |
+//! | compact | [`Table::compact_builder`], or [`TableWrite::compact`] within a writer; for good: [`CompactService`] |
 //! | look at the tree | [`Table::buckets`], [`Table::explain`] |
 //! | add a merge engine | [`Context::with_registry`] |
 //!
@@ -34,7 +34,10 @@ pub use catalog::{Catalog, FileSystemCatalog, Identifier};
 pub use changelog::{
     Between, ChangelogBatch, ChangelogBuilder, ChangelogStream, IncrementalMode, StreamPosition, TableStream,
 };
-pub use compact::{BucketReport, CompactBuilder, CompactReport, FileTotals};
+pub use compact::{
+    BucketFailure, BucketReport, CompactBuilder, CompactReport, CompactService, FileTotals, RoundBucket, RoundReport,
+    ServiceSettings, StopSignal, TablePattern, TableSource,
+};
 pub use context::Context;
 pub use error::{Error, Result};
 pub use levels::{BucketLevels, BucketPick};

@@ -20,6 +20,18 @@ pub struct BucketDvMaintainer {
     index: DeletionVectorsIndexFile,
     vectors: Arc<DeletionVectors>,
     modified: bool,
+    /// Where the vectors were read from, or written to last.
+    stored: Vec<IndexFileMeta>,
+}
+
+/// A new index file with all vectors of a bucket.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WrittenDeletionVectors {
+    /// The new file.
+    pub file: IndexFileMeta,
+    /// What it takes the place of: the file written before it, or those that the vectors were restored from. Naming them in the commit
+    /// shows whether somebody else has changed the bucket's vectors meanwhile.
+    pub replaced: Vec<IndexFileMeta>,
 }
 
 impl BucketDvMaintainer {
@@ -29,6 +41,7 @@ impl BucketDvMaintainer {
             index,
             vectors: Arc::default(),
             modified: false,
+            stored: Vec::new(),
         }
     }
 
@@ -42,16 +55,18 @@ impl BucketDvMaintainer {
         data_files: &[Arc<DataFileMeta>],
     ) -> Result<Self, FormatError> {
         let live: HashSet<&str> = data_files.iter().map(|file| file.file_name.as_str()).collect();
+        let of_vectors = |file: &&Arc<IndexFileMeta>| file.index_type == DELETION_VECTORS_INDEX;
         let mut vectors = HashMap::new();
-        for file in index_files {
-            if file.index_type == DELETION_VECTORS_INDEX {
-                vectors.extend(index.read(file, |name| live.contains(name)).await?);
-            }
+        let mut stored = Vec::new();
+        for file in index_files.iter().filter(of_vectors) {
+            vectors.extend(index.read(file, |name| live.contains(name)).await?);
+            stored.push(file.as_ref().clone());
         }
         Ok(Self {
             index,
             vectors: Arc::new(vectors),
             modified: false,
+            stored,
         })
     }
 
@@ -108,7 +123,7 @@ impl BucketDvMaintainer {
     /// Writes a new index file with all vectors of the bucket, by name of the data file, if something changed since the last one.
     ///
     /// Errors: `Unavailable`: there may be a file; it can be tried again.
-    pub async fn write_deletion_vectors_index(&mut self) -> Result<Option<IndexFileMeta>, FormatError> {
+    pub async fn write_deletion_vectors_index(&mut self) -> Result<Option<WrittenDeletionVectors>, FormatError> {
         if !self.modified {
             return Ok(None);
         }
@@ -120,7 +135,8 @@ impl BucketDvMaintainer {
         vectors.sort_unstable_by_key(|(file, _)| *file);
         let file = self.index.write(vectors).await?;
         self.modified = false;
-        Ok(Some(file))
+        let replaced = std::mem::replace(&mut self.stored, vec![file.clone()]);
+        Ok(Some(WrittenDeletionVectors { file, replaced }))
     }
 
     /// Reads and writes the bucket's index files.

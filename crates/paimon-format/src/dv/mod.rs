@@ -20,7 +20,7 @@ mod record;
 mod vector;
 
 pub use index_file::DeletionVectorsIndexFile;
-pub use maintainer::{BucketDvMaintainer, DeletionVectors};
+pub use maintainer::{BucketDvMaintainer, DeletionVectors, WrittenDeletionVectors};
 pub use record::BitmapKind;
 pub use vector::DeletionVector;
 

@@ -154,8 +154,8 @@ fn rows_have_a_limit(#[case] kind: BitmapKind, #[case] last: u64, #[case] altern
             (ErrorKind::Invalid, expected.clone())
         );
     }
-    let file = block_on(maintainer.write_deletion_vectors_index()).unwrap().unwrap();
-    let vectors = read(&bucket, &file).unwrap();
+    let written = block_on(maintainer.write_deletion_vectors_index()).unwrap().unwrap();
+    let vectors = read(&bucket, &written.file).unwrap();
     assert_eq!(*vectors["data-1.parquet"], DeletionVector::from([last]));
 }
 
@@ -368,11 +368,14 @@ proptest! {
                 }
                 Op::Write => {
                     let modified = maintainer.is_modified();
-                    let file = block_on(maintainer.write_deletion_vectors_index()).unwrap();
-                    prop_assert_eq!(file.is_some(), modified);
+                    let written = block_on(maintainer.write_deletion_vectors_index()).unwrap();
+                    prop_assert_eq!(written.is_some(), modified);
                     prop_assert!(!maintainer.is_modified());
                     committed = model.clone();
-                    stored = file.or(stored);
+                    if let Some(written) = written {
+                        let replaced: Vec<IndexFileMeta> = stored.replace(written.file).into_iter().collect();
+                        prop_assert_eq!(written.replaced, replaced);
+                    }
                 }
                 Op::Reopen => {
                     let files: Vec<Arc<IndexFileMeta>> = stored.iter().cloned().map(Arc::new).collect();

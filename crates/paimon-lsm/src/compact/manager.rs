@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use futures::channel::oneshot;
-use paimon_format::dv::BucketDvMaintainer;
+use paimon_format::dv::{BucketDvMaintainer, WrittenDeletionVectors};
 use paimon_format::env::Env;
 use paimon_format::meta::{DataFileMeta, IndexFileMeta};
 
-use super::{CompactResult, CompactSettings, CompactStep, CompactTask, MergeTreeCompactRewriter, drop_delete};
+use super::{
+    CompactResult, CompactSettings, CompactStep, CompactTask, MergeTreeCompactRewriter, RunningCompaction, drop_delete,
+};
 use crate::LsmError;
 use crate::levels::{Levels, LevelsView, SortedRun};
 use crate::pick::{CompactStrategy, CompactUnit, PickContext, pick_full_compaction};
@@ -27,15 +28,8 @@ pub struct MergeTreeCompactManager {
     /// `None`: a table without deletion vectors.
     vectors: Option<BucketDvMaintainer>,
     env: Env,
-    running: Option<Running>,
-}
-
-/// A task whose result has not been fetched.
-#[derive(Debug)]
-struct Running {
-    result: oneshot::Receiver<Result<CompactResult, LsmError>>,
-    /// Dropping it cancels the task; `None`: cancelled.
-    cancel: Option<oneshot::Sender<()>>,
+    /// A task whose result has not been fetched.
+    running: Option<RunningCompaction>,
 }
 
 impl MergeTreeCompactManager {
@@ -214,26 +208,9 @@ impl MergeTreeCompactManager {
                 drop_delete = task.drop_delete,
                 "compaction picked"
             );
-            self.running = Some(self.submit(task));
+            self.running = Some(RunningCompaction::start(&self.rewriter, task));
         }
         Ok(())
-    }
-
-    fn submit(&self, task: CompactTask) -> Running {
-        let (result_sender, result) = oneshot::channel();
-        let (cancel, mut cancelled) = oneshot::channel();
-        let rewriter = Arc::clone(&self.rewriter);
-        self.env.runtime.spawn(Box::pin(async move {
-            let outcome = rewriter.run(&task, &mut cancelled).await;
-            if let Some(outcome) = outcome.transpose() {
-                // Nobody listens when the writer was dropped; its files are orphans then.
-                let _ = result_sender.send(outcome);
-            }
-        }));
-        Running {
-            result,
-            cancel: Some(cancel),
-        }
     }
 
     /// Fetches the result of the task and applies it to the levels; with `wait`, once it has ended. `None`: no task, a task that still
@@ -245,51 +222,29 @@ impl MergeTreeCompactManager {
             return Ok(None);
         };
         let outcome = if wait {
-            (&mut running.result).await
+            running.finished().await
         } else {
-            match running.result.try_recv() {
-                Ok(None) => return Ok(None),
-                Ok(Some(outcome)) => Ok(outcome),
-                Err(gone) => Err(gone),
+            match running.try_finished() {
+                None => return Ok(None),
+                Some(outcome) => outcome,
             }
         };
-        let cancelled = running.cancel.is_none();
         self.running = None;
-        match outcome {
-            Ok(result) => {
-                let result = result?;
-                self.apply_deletions(&result)?;
-                let gone = self.levels.update(&result.before, &result.after)?;
-                if let Some(lookup) = self.rewriter.lookup() {
-                    let gone = result.before.iter().filter(|file| gone.contains(&file.file_name));
-                    lookup.dropped(&gone.map(Arc::clone).collect::<Vec<_>>());
-                }
-                Ok(Some(result))
-            }
-            Err(oneshot::Canceled) if cancelled => Ok(None),
-            Err(oneshot::Canceled) => Err(LsmError::Internal(
-                "the compaction task ended without a result (a panic, or a stopped runtime)".into(),
-            )),
-        }
-    }
-
-    fn apply_deletions(&mut self, result: &CompactResult) -> Result<(), LsmError> {
-        let Some(vectors) = &mut self.vectors else {
-            return Ok(());
+        let Some(result) = outcome? else {
+            return Ok(None);
         };
-        for (file, rows) in &result.deletions {
-            vectors.merge_new_deletion(file, rows)?;
+        if let Some(vectors) = &mut self.vectors {
+            result.apply_deletions(vectors)?;
         }
-        for file in &result.rewritten {
-            vectors.remove_deletion_vector_of(file);
-        }
-        Ok(())
+        let gone = self.levels.update(&result.before, &result.after)?;
+        self.rewriter.dropped(&result, |file| gone.contains(&file.file_name));
+        Ok(Some(result))
     }
 
     /// Writes the bucket's deletion vectors to a new index file, if compactions have changed them since the last one.
     ///
     /// Errors: `Unavailable`; it can be tried again.
-    pub async fn write_deletion_vectors(&mut self) -> Result<Option<IndexFileMeta>, LsmError> {
+    pub async fn write_deletion_vectors(&mut self) -> Result<Option<WrittenDeletionVectors>, LsmError> {
         match &mut self.vectors {
             Some(vectors) => Ok(vectors.write_deletion_vectors_index().await?),
             None => Ok(None),
@@ -308,7 +263,7 @@ impl MergeTreeCompactManager {
     /// Asks the running task to stop. It deletes what it wrote; [`result`](Self::result) with `wait` returns when it has ended.
     pub fn cancel_compaction(&mut self) {
         if let Some(running) = &mut self.running {
-            running.cancel = None;
+            running.cancel();
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Carrying a compaction out.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use futures::channel::oneshot;
@@ -92,6 +92,30 @@ impl MergeTreeCompactRewriter {
     /// Where old rows are looked up, if they are.
     pub fn lookup(&self) -> Option<&Arc<dyn LookupSource>> {
         self.lookup.as_ref()
+    }
+
+    pub(super) fn env(&self) -> &Env {
+        &self.env
+    }
+
+    /// Tells who looks old rows up which of the files that a compaction consumed are not in the tree any more.
+    pub fn dropped(&self, result: &CompactResult, is_gone: impl Fn(&DataFileMeta) -> bool) {
+        if let Some(lookup) = &self.lookup {
+            let gone = result.before.iter().filter(|file| is_gone(file));
+            lookup.dropped(&gone.map(Arc::clone).collect::<Vec<_>>());
+        }
+    }
+
+    /// Deletes the files that a compaction wrote and that nobody will ever name.
+    pub async fn discard(&self, result: &CompactResult) {
+        let kept: HashSet<&str> = result.before.iter().map(|file| file.file_name.as_str()).collect();
+        let written = result
+            .after
+            .iter()
+            .filter(|file| !kept.contains(file.file_name.as_str()));
+        for file in written.chain(&result.changelog) {
+            delete_quietly(&*self.files, file).await;
+        }
     }
 
     /// Whether a compaction that merges a delete with a later row of its key must take all older runs along.

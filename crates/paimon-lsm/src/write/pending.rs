@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use paimon_format::dv::WrittenDeletionVectors;
 use paimon_format::meta::{CommitIncrement, CompactIncrement, DataFileMeta, DataIncrement, IndexFileMeta};
 
 use crate::compact::CompactResult;
@@ -58,13 +59,20 @@ impl PendingIncrement {
         superseded
     }
 
-    /// The deletion vectors of the bucket are in this index file now. Returns the one that it takes the place of, if no commit has got it:
-    /// it is to be deleted.
-    pub(super) fn set_deletion_vectors(&mut self, file: IndexFileMeta) -> Vec<IndexFileMeta> {
-        let files = &mut self.increment.compact.new_index_files;
-        let is_vectors = |other: &mut IndexFileMeta| other.index_type == file.index_type;
-        let superseded = files.extract_if(.., is_vectors).collect();
-        files.push(file);
+    /// The deletion vectors of the bucket are in a new index file. Returns those that it takes the place of and no commit has got: they
+    /// are to be deleted.
+    pub(super) fn set_deletion_vectors(&mut self, written: WrittenDeletionVectors) -> Vec<IndexFileMeta> {
+        let CompactIncrement {
+            new_index_files,
+            deleted_index_files,
+            ..
+        } = &mut self.increment.compact;
+        let superseded: Vec<_> = new_index_files
+            .extract_if(.., |file| written.replaced.contains(file))
+            .collect();
+        let committed = written.replaced.into_iter().filter(|file| !superseded.contains(file));
+        deleted_index_files.extend(committed);
+        new_index_files.push(written.file);
         superseded
     }
 
@@ -167,6 +175,37 @@ mod tests {
             "a@0 b@0 d@0",
             "e@5",
             "c@5",
+        );
+    }
+
+    #[test]
+    fn deletion_vectors_take_the_place_of_those_before() {
+        let index = |name: &str| IndexFileMeta {
+            index_type: "DELETION_VECTORS".to_owned(),
+            file_name: name.to_owned(),
+            file_size: 1,
+            row_count: 0,
+            dv_ranges: None,
+            external_path: None,
+            global_index: None,
+        };
+        let written = |file: &str, replaced: &str| WrittenDeletionVectors {
+            file: index(file),
+            replaced: replaced.split_whitespace().map(index).collect(),
+        };
+        let mut pending = PendingIncrement::default();
+        assert_eq!(pending.set_deletion_vectors(written("b", "a")), []);
+        assert_eq!(pending.set_deletion_vectors(written("c", "b")), [index("b")]);
+        let compact = pending.drain().compact;
+        assert_eq!(
+            (compact.deleted_index_files, compact.new_index_files),
+            (vec![index("a")], vec![index("c")])
+        );
+        assert_eq!(pending.set_deletion_vectors(written("d", "c")), []);
+        let compact = pending.drain().compact;
+        assert_eq!(
+            (compact.deleted_index_files, compact.new_index_files),
+            (vec![index("c")], vec![index("d")])
         );
     }
 

@@ -141,9 +141,9 @@ impl MergeTreeWriter {
         let asked = wait == WaitCompaction::Yes || self.settings.force_compact;
         self.fetch_compaction(asked, crowded).await?;
         if let Some(compaction) = &mut self.compaction
-            && let Some(file) = compaction.write_deletion_vectors().await?
+            && let Some(written) = compaction.write_deletion_vectors().await?
         {
-            for superseded in self.pending.set_deletion_vectors(file) {
+            for superseded in self.pending.set_deletion_vectors(written) {
                 compaction.delete_index_file(&superseded).await;
             }
         }

@@ -1,11 +1,12 @@
 //! Whether a commit still fits the files that are there.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
+use paimon_format::meta::DELETION_VECTORS_INDEX;
 use paimon_format::row::{BinaryRow, KeyComparator};
 
 use crate::error::{ManifestError, Result};
-use crate::manifest::{FileKind, ManifestEntry, merge_entries};
+use crate::manifest::{FileKind, IndexManifestEntry, ManifestEntry, merge_entries};
 use crate::snapshot::CommitKind;
 
 /// Checks the changes of one commit against the files that live in the partitions it touches.
@@ -33,6 +34,46 @@ pub fn check_conflicts(
         )));
     }
     check_key_ranges(&merged, keys)
+}
+
+/// Checks that the deletion vectors which a compaction replaces are those that live: each bucket has all of its vectors in one file, so a
+/// compaction that began from other ones would bring rows back.
+///
+/// `base`: the data files that live; vectors of others do not count. Errors: `Conflict`, naming the file. The reference does not look: there
+/// the later file wins.
+pub(super) fn check_deletion_vectors(
+    base: &[ManifestEntry],
+    index: &[IndexManifestEntry],
+    changes: &[IndexManifestEntry],
+) -> Result<()> {
+    let live: HashSet<&str> = base.iter().map(|entry| entry.file.file_name.as_str()).collect();
+    let hides_rows = |entry: &IndexManifestEntry| {
+        let mut ranges = entry.file.dv_ranges.iter().flatten();
+        ranges.any(|range| live.contains(range.data_file_name.as_str()))
+    };
+    for change in changes {
+        if change.file.index_type != DELETION_VECTORS_INDEX {
+            continue;
+        }
+        let of_bucket = |entry: &&IndexManifestEntry| {
+            entry.file.index_type == change.file.index_type
+                && (&entry.partition, entry.bucket) == (&change.partition, change.bucket)
+        };
+        let names = |entries: &[IndexManifestEntry], which: &dyn Fn(&IndexManifestEntry) -> bool| -> BTreeSet<String> {
+            let entries = entries.iter().filter(of_bucket).filter(|entry| which(entry));
+            entries.map(|entry| entry.file.file_name.clone()).collect()
+        };
+        let replaced = names(changes, &|entry| entry.kind == FileKind::Delete);
+        let there = names(index, &|_| true);
+        let needed = names(index, &hides_rows);
+        if !needed.is_subset(&replaced) || !replaced.is_subset(&there) {
+            return Err(ManifestError::Conflict(format!(
+                "deletion vectors of bucket {} in {}: another commit has changed those that they were made from",
+                change.bucket, change.file.file_name
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn check_bucket_counts<'a>(entries: impl Iterator<Item = &'a ManifestEntry>) -> Result<()> {

@@ -12,14 +12,14 @@ use serde::Deserialize;
 
 use super::backend::{CommitBackend, Published, PutIfAbsentCommit};
 use super::committable::{ChangeSet, CommitChanges, ManifestCommittable};
-use super::conflict::check_conflicts;
+use super::conflict::{check_conflicts, check_deletion_vectors};
 use super::overwrite::Replaced;
 use super::retry::Retry;
 use super::settings::CommitSettings;
 use crate::error::{ManifestError, Result};
 use crate::manifest::{
-    CreatedFiles, FileKind, ManifestEntry, ManifestFileMeta, ManifestFiles, ManifestSettings, WrittenList,
-    combine_index_entries, merge_manifests,
+    CreatedFiles, FileKind, IndexManifestEntry, ManifestEntry, ManifestFileMeta, ManifestFiles, ManifestSettings,
+    WrittenList, combine_index_entries, merge_manifests,
 };
 use crate::scan::{ScanFilter, live_entries};
 use crate::schema::{SchemaStore, TableSchema};
@@ -311,7 +311,10 @@ impl FileStoreCommit {
             return self.publish(latest, all_manifests, &lists, &request, created).await;
         }
         if request.check {
-            self.check(&all_manifests, request).await?;
+            let base = self.check(&all_manifests, request).await?;
+            if request.kind == CommitKind::Compact && !request.changes.index.is_empty() {
+                check_deletion_vectors(&base, &self.index_of(latest).await?, &request.changes.index)?;
+            }
         }
         if self.settings.snapshot_ordering && request.kind != CommitKind::Compact {
             // What is noted of the files depends on the id that this attempt tries.
@@ -370,13 +373,15 @@ impl FileStoreCommit {
         .await
     }
 
-    async fn check(&self, manifests: &[ManifestFileMeta], request: &SnapshotRequest<'_>) -> Result<()> {
+    /// Returns the files that live in the partitions of the changes.
+    async fn check(&self, manifests: &[ManifestFileMeta], request: &SnapshotRequest<'_>) -> Result<Vec<ManifestEntry>> {
         let changes = request.changes;
         let table = changes.table.iter().map(|entry| &entry.partition);
         let index = changes.index.iter().map(|entry| &entry.partition);
         let filter = ScanFilter::all().with_partitions(table.chain(index).cloned());
         let base = live_entries(&self.manifests, manifests, &filter).await?;
-        check_conflicts(&base, &changes.table, request.kind, &self.keys)
+        check_conflicts(&base, &changes.table, request.kind, &self.keys)?;
+        Ok(base)
     }
 
     async fn write_delta(&self, changes: &ChangeSet) -> Result<Delta> {
@@ -476,6 +481,14 @@ impl FileStoreCommit {
         })
     }
 
+    /// The index files that live at a snapshot.
+    pub(super) async fn index_of(&self, latest: Option<&Snapshot>) -> Result<Vec<IndexManifestEntry>> {
+        match latest.and_then(|latest| latest.index_manifest.as_deref()) {
+            Some(name) => self.manifests.read_index(name).await,
+            None => Ok(Vec::new()),
+        }
+    }
+
     /// The index manifest after the changes: the one before when there are none.
     async fn write_index(
         &self,
@@ -483,15 +496,10 @@ impl FileStoreCommit {
         changes: &ChangeSet,
         created: &mut CreatedFiles,
     ) -> Result<Option<String>> {
-        let previous = latest.and_then(|latest| latest.index_manifest.as_deref());
         if changes.index.is_empty() {
-            return Ok(previous.map(str::to_string));
+            return Ok(latest.and_then(|latest| latest.index_manifest.clone()));
         }
-        let entries = match previous {
-            Some(name) => self.manifests.read_index(name).await?,
-            None => Vec::new(),
-        };
-        let entries = combine_index_entries(entries, &changes.index);
+        let entries = combine_index_entries(self.index_of(latest).await?, &changes.index);
         Ok(Some(self.manifests.write_index(&entries, created).await?))
     }
 

@@ -132,17 +132,15 @@ impl FileStoreCommit {
                 all.table.push(entry);
             }
         }
-        if let Some(name) = &latest.index_manifest {
-            for entry in self.manifests.read_index(name).await? {
-                if replaced
-                    .filter
-                    .keeps_partition(self.manifests.partition_fields(), &entry.partition)?
-                {
-                    all.index.push(IndexManifestEntry {
-                        kind: FileKind::Delete,
-                        ..entry
-                    });
-                }
+        for entry in self.index_of(Some(latest)).await? {
+            if replaced
+                .filter
+                .keeps_partition(self.manifests.partition_fields(), &entry.partition)?
+            {
+                all.index.push(IndexManifestEntry {
+                    kind: FileKind::Delete,
+                    ..entry
+                });
             }
         }
         all.table.extend(changes.table.iter().cloned());

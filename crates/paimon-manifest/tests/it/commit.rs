@@ -7,6 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use paimon_format::ErrorKind;
 use paimon_format::env::{Env, SystemClock, SystemIds, TokioRuntime};
+use paimon_format::meta::{DELETION_VECTORS_INDEX, DataFileMeta, DeletionVectorRange, HASH_INDEX, IndexFileMeta};
 use paimon_format::storage::{LocalStorage, Storage};
 use paimon_manifest::commit::{AppendCheck, CommitBackend, FileStoreCommit, ManifestCommittable, PutIfAbsentCommit};
 use paimon_manifest::schema::{SchemaStore, TableSchema};
@@ -110,18 +111,59 @@ async fn rows_that_are_taken_away_make_an_overwrite() {
     assert_eq!(table.live().await, ["p=1 bucket=0 L0 b"]);
 }
 
-#[tokio::test]
-async fn index_files_are_carried_until_they_are_replaced() {
-    let mut table = table().await;
-    let index = |name: &str| paimon_format::meta::IndexFileMeta {
-        index_type: paimon_format::meta::HASH_INDEX.to_string(),
+fn index_file(index_type: &str, name: &str) -> IndexFileMeta {
+    IndexFileMeta {
+        index_type: index_type.to_string(),
         file_name: name.to_string(),
         file_size: 4,
         row_count: 1,
         dv_ranges: None,
         external_path: None,
         global_index: None,
+    }
+}
+
+/// Every compaction writes the vectors of the whole bucket: of two that began from the same ones, the later would bring back rows that the
+/// first has deleted, though they have no data file in common.
+#[tokio::test]
+async fn a_compaction_from_deletion_vectors_that_are_gone_is_a_conflict() {
+    let mut table = table().await;
+    let [a, b, c] = [("a", 1), ("b", 3), ("c", 5)].map(|(name, key)| file(name, 0, key, key + 1));
+    let all = [&a, &b, &c].map(Arc::clone);
+    table.commit(vec![append(1, 0, &all)]).await;
+    let compaction = |from: &Arc<DataFileMeta>, key: i32, replaced: &[&str], vectors: &str| {
+        let to = file(&format!("{}5", from.file_name), 5, key, key + 1);
+        let mut message = compact(1, 0, std::slice::from_ref(from), &[to]);
+        // They all hide a row of `c`.
+        let index = |name: &&str| IndexFileMeta {
+            dv_ranges: Some(vec![DeletionVectorRange {
+                data_file_name: "c".to_owned(),
+                offset: 1,
+                length: 24,
+                cardinality: Some(1),
+            }]),
+            ..index_file(DELETION_VECTORS_INDEX, name)
+        };
+        message.increment.compact.new_index_files = vec![index(&vectors)];
+        message.increment.compact.deleted_index_files = replaced.iter().map(index).collect();
+        message
     };
+    table.commit(vec![compaction(&a, 1, &[], "v1")]).await;
+    for replaced in [&[][..], &["v0"]] {
+        let committable = ManifestCommittable::new(9, vec![compaction(&b, 3, replaced, "v2")]);
+        let error = table.commit.commit(&committable, AppendCheck::Skip).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Conflict);
+        assert!(error.to_string().contains("deletion vectors of bucket 0"), "{error}");
+    }
+    table.commit(vec![compaction(&b, 3, &["v1"], "v2")]).await;
+    table.commit(vec![compaction(&c, 5, &["v2"], "v3")]).await;
+    assert_eq!(table.live().await.len(), 3);
+}
+
+#[tokio::test]
+async fn index_files_are_carried_until_they_are_replaced() {
+    let mut table = table().await;
+    let index = |name: &str| index_file(HASH_INDEX, name);
     let mut message = append(1, 0, &[file("a", 0, 1, 1)]);
     message.increment.data.new_index_files = vec![index("h1")];
     table.commit(vec![message]).await;

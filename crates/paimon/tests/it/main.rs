@@ -9,6 +9,7 @@ mod changes;
 mod commit_cases;
 mod commits;
 mod compaction;
+mod compaction_service;
 mod concurrency;
 mod deletion_vector_laws;
 mod deletion_vectors;

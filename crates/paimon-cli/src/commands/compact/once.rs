@@ -1,58 +1,32 @@
-//! `paimon compact`.
+//! One compaction of one table.
 
-use clap::Args;
-use paimon::format::env::Budget;
 use paimon::lsm::pick::PickReason;
-use paimon::{CompactReport, FileTotals};
-use serde_json::json;
+use paimon::{BucketReport, CompactReport, FileTotals};
+use serde_json::{Value, json};
 
-use crate::args::{PartArgs, TableArgs, memory};
+use super::Compact;
 use crate::error::CliError;
 use crate::output::{Grid, bytes, counted, duration_ms};
 use crate::progress::Progress;
 use crate::session::Session;
 
-/// Compact a table: one pick a bucket, or everything with --full
-#[derive(Debug, Args)]
-pub(crate) struct Compact {
-    #[command(flatten)]
-    table: TableArgs,
-    #[command(flatten)]
-    part: PartArgs,
-    /// Make one sorted run of each bucket, at the top level
-    #[arg(long)]
-    full: bool,
-    /// Say what would be compacted, and change nothing
-    #[arg(long)]
-    dry_run: bool,
-    /// Buckets that are compacted side by side; the machine's cores when not given
-    #[arg(long, value_name = "N")]
-    jobs: Option<usize>,
-    /// Memory for all of it, for example 512mb
-    #[arg(long, value_name = "SIZE", value_parser = memory)]
-    memory: Option<u64>,
-}
-
 impl Compact {
-    pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<(), CliError> {
-        if let Some(memory) = self.memory {
-            session.env.memory = Budget::new(memory);
-        }
-        let table = session.open(&self.table).await?;
+    pub(super) async fn once(&self, session: &mut Session<'_>) -> Result<(), CliError> {
+        let table = session.open(&self.table()?).await?;
         let progress = Progress::start(session.console.progress, "compacting");
-        let builder = table
+        let mut builder = table
             .compact_builder()
             .full(self.full)
             .dry_run(self.dry_run)
             .select(self.part.selection()?)
-            .jobs(
-                self.jobs
-                    .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)),
-            )
+            .jobs(self.jobs())
             .on_progress({
                 let progress = progress.clone();
                 move |done, buckets| progress.position(done as u64, buckets as u64)
             });
+        if let Some(idle) = self.idle_time {
+            builder = builder.idle(idle);
+        }
         let report = builder.run().await;
         progress.finish();
         let report = report?;
@@ -65,22 +39,25 @@ impl Compact {
     }
 }
 
-fn to_json(report: &CompactReport, dry_run: bool) -> serde_json::Value {
-    let buckets = report.buckets.iter().map(|bucket| {
-        json!({
-            "bucket": bucket.bucket,
-            "reason": bucket.reason,
-            "outputLevel": bucket.output_level,
-            "filesIn": bucket.input.files,
-            "bytesIn": bucket.input.bytes,
-            "rowsIn": bucket.input.rows,
-            "filesOut": bucket.output.files,
-            "bytesOut": bucket.output.bytes,
-            "rowsOut": bucket.output.rows,
-            "changelogFiles": bucket.changelog.files,
-            "changelogRows": bucket.changelog.rows,
-        })
-    });
+/// A bucket's part of a report.
+pub(super) fn bucket_json(bucket: &BucketReport) -> Value {
+    json!({
+        "bucket": bucket.bucket,
+        "reason": bucket.reason,
+        "outputLevel": bucket.output_level,
+        "filesIn": bucket.input.files,
+        "bytesIn": bucket.input.bytes,
+        "rowsIn": bucket.input.rows,
+        "filesOut": bucket.output.files,
+        "bytesOut": bucket.output.bytes,
+        "rowsOut": bucket.output.rows,
+        "changelogFiles": bucket.changelog.files,
+        "changelogRows": bucket.changelog.rows,
+    })
+}
+
+fn to_json(report: &CompactReport, dry_run: bool) -> Value {
+    let buckets = report.buckets.iter().map(bucket_json);
     let (input, output) = report.totals();
     json!({
         "result": if report.buckets.is_empty() { "nothing to do" } else if dry_run { "dry run" } else { "done" },
@@ -94,7 +71,7 @@ fn to_json(report: &CompactReport, dry_run: bool) -> serde_json::Value {
 }
 
 /// The report for people.
-pub(super) fn text(report: &CompactReport, dry_run: bool) -> String {
+pub(in crate::commands) fn text(report: &CompactReport, dry_run: bool) -> String {
     let looked_at = counted(report.buckets_looked_at as u64, "bucket");
     if report.buckets.is_empty() {
         return format!("nothing to do: no compaction is due in {looked_at}\n");
@@ -149,7 +126,7 @@ pub(super) fn text(report: &CompactReport, dry_run: bool) -> String {
 }
 
 /// The rule as the option that it follows.
-fn rule(reason: PickReason) -> String {
+pub(super) fn rule(reason: PickReason) -> String {
     match reason {
         PickReason::EarlyFullInterval => "optimization-interval".to_owned(),
         PickReason::EarlyFullTotalSize => "total-size-threshold".to_owned(),

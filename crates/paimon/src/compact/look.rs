@@ -1,0 +1,100 @@
+//! What there is to do in a table.
+
+use std::collections::HashMap;
+
+use paimon_format::options::Options;
+use paimon_format::row::BinaryRow;
+use paimon_manifest::snapshot::TimeTravel;
+
+use super::job::BucketJob;
+use crate::bucket::BucketStores;
+use crate::error::Result;
+use crate::levels::BucketLevels;
+use crate::partition::Selection;
+use crate::table::Table;
+
+/// What of a table is compacted, and how.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Scope {
+    pub(crate) selection: Selection,
+    /// Everything into one run, at the top level; otherwise what the strategy picks.
+    pub(crate) full: bool,
+    /// Only partitions into which nothing was written for so long, milliseconds.
+    pub(crate) idle_ms: Option<i64>,
+}
+
+/// What was found.
+#[derive(Debug)]
+pub(crate) struct Look {
+    /// Buckets in scope that have files.
+    pub(crate) buckets: usize,
+    /// Those of them that have something to compact.
+    pub(crate) jobs: Vec<BucketJob>,
+}
+
+impl Table {
+    /// The table as compactions use it: they run although its writers do not compact.
+    pub(crate) fn for_compaction(&self) -> Result<Self> {
+        let forced: Options = [("write-only", "false")].into_iter().collect();
+        let table = self.with_options(&forced)?;
+        table.check_writable()?;
+        Ok(table)
+    }
+}
+
+/// Looks at the latest snapshot, and picks.
+///
+/// Errors: those of [`Table::buckets`] and of picking.
+pub(crate) async fn look(stores: &BucketStores, scope: &Scope) -> Result<Look> {
+    let table = stores.table();
+    let mut buckets = match scope.idle_ms {
+        None => table.buckets(&TimeTravel::Latest, &scope.selection).await?,
+        Some(idle_ms) => {
+            // A partition is idle as a whole, whichever of its buckets are asked for.
+            let partitions = Selection {
+                buckets: Vec::new(),
+                ..scope.selection.clone()
+            };
+            let mut buckets = table.buckets(&TimeTravel::Latest, &partitions).await?;
+            retain_idle(&mut buckets, table, idle_ms);
+            let wanted = &scope.selection.buckets;
+            buckets.retain(|bucket| wanted.is_empty() || wanted.contains(&bucket.bucket));
+            buckets
+        }
+    };
+    // Rows without a bucket wait for a job that gives them one.
+    buckets.retain(|bucket| bucket.bucket >= 0);
+    let looked_at = buckets.len();
+    let mut jobs = Vec::new();
+    for bucket in buckets {
+        let task = stores.compactor(&bucket)?.plan(scope.full);
+        let task = task.map_err(|error| crate::Error::from(error).in_bucket(bucket.name()))?;
+        jobs.extend(task.map(|task| BucketJob::new(stores.clone(), bucket, task)));
+    }
+    Ok(Look {
+        buckets: looked_at,
+        jobs,
+    })
+}
+
+/// Keeps partitions whose newest file was made at least so long ago. A file of unknown age counts as old.
+///
+/// Source: the argument `partition_idle_time` of `org.apache.paimon.flink.action.CompactAction`.
+fn retain_idle(buckets: &mut Vec<BucketLevels>, table: &Table, idle_ms: i64) {
+    let clock = &table.context().env().clock;
+    let mut newest: HashMap<BinaryRow, i64> = HashMap::new();
+    for bucket in buckets.iter() {
+        let files = bucket.runs().iter().flat_map(|run| run.run.files());
+        // Files note local time.
+        let local_ms = files.filter_map(|file| file.creation_time_ms).max();
+        let made_ms = local_ms.map(|local_ms| local_ms.saturating_sub(clock.local_offset_ms(local_ms)));
+        let newest = newest.entry(bucket.partition.row().clone()).or_insert(i64::MIN);
+        *newest = made_ms.map_or(*newest, |made_ms| made_ms.max(*newest));
+    }
+    let limit_ms = clock.now_ms().saturating_sub(idle_ms);
+    buckets.retain(|bucket| {
+        newest
+            .get(bucket.partition.row())
+            .is_some_and(|newest| *newest <= limit_ms)
+    });
+}

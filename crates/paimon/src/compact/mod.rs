@@ -1,0 +1,23 @@
+//! Dedicated compaction: the buckets of a table, or of many tables, whatever `write-only` says.
+//!
+//! | Step | Module |
+//! |---|---|
+//! | look at the buckets of a table, and pick | `look.rs` |
+//! | run the picked compaction of a bucket | `job.rs` |
+//! | once: one commit for all buckets | `builder.rs`: [`CompactBuilder`] |
+//! | for good: most debt first, over many tables, back-off on conflict | `service`: [`CompactService`] |
+//! | say what was done | `report.rs` |
+
+mod builder;
+mod job;
+mod look;
+mod report;
+mod service;
+mod stop;
+
+pub use builder::CompactBuilder;
+pub use report::{BucketReport, CompactReport, FileTotals};
+pub use service::{
+    BucketFailure, CompactService, RoundBucket, RoundReport, ServiceSettings, TablePattern, TableSource,
+};
+pub use stop::StopSignal;

@@ -1,0 +1,387 @@
+//! Compaction for good.
+
+#![expect(clippy::disallowed_methods, reason = "several tasks that know nothing of each other")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::future::poll_fn;
+use std::path::Path;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use arrow_array::{ArrayRef, Int32Array, RecordBatch, StringArray};
+use async_trait::async_trait;
+use paimon::format::env::{Env, TickingClock};
+use paimon::format::options::Options;
+use paimon::format::storage::{Storage, StorageError, StorageFactory, UrlStorageFactory};
+use paimon::{
+    Catalog, CompactService, Context, FileSystemCatalog, Identifier, RoundReport, SchemaBuilder, Selection,
+    ServiceSettings, StopSignal, Table, TableSchema, TableSource, TimeTravel,
+};
+use paimon_testkit::faulty::{CallKind, Fault, FaultPlan, FaultyStorage, Rule};
+
+use crate::support::{Place, commit, commit_batch, copy, kinds, kv, kv_schema, rows, shape, with};
+
+fn one(table: &Table, settings: ServiceSettings) -> CompactService {
+    CompactService::new(TableSource::One(table.clone()), settings, StopSignal::never())
+}
+
+/// Keys of partitions.
+fn partitioned() -> SchemaBuilder {
+    TableSchema::builder()
+        .column("p", "STRING".parse().unwrap())
+        .column("k", "INT".parse().unwrap())
+        .partition_keys(["p"])
+        .primary_key(["p", "k"])
+        .option("bucket", "1")
+        .option("write-only", "true")
+}
+
+async fn write_to(table: &Table, partition: &str, key: i32) {
+    let columns: [(&str, ArrayRef); 2] = [
+        ("p", Arc::new(StringArray::from(vec![partition]))),
+        ("k", Arc::new(Int32Array::from(vec![key]))),
+    ];
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    commit_batch(table, &batch, &kinds(["+I"].into_iter())).await;
+}
+
+fn compacted(report: &RoundReport) -> Vec<String> {
+    let buckets = report.buckets.iter();
+    buckets
+        .map(|bucket| format!("{}: {} runs", bucket.report.bucket, bucket.runs))
+        .collect()
+}
+
+/// Data files below a folder that no snapshot of the table names.
+async fn strays(table: &Table) -> Vec<String> {
+    let mut named = BTreeSet::new();
+    for snapshot in table.snapshots(usize::MAX).await.unwrap() {
+        let at = TimeTravel::SnapshotId(snapshot.id);
+        for bucket in table.buckets(&at, &Selection::all()).await.unwrap() {
+            let files = bucket.runs().iter().flat_map(|run| run.run.files());
+            named.extend(files.map(|file| file.file_name.clone()));
+        }
+    }
+    let bucket = Path::new(table.location()).join("bucket-0");
+    let there = std::fs::read_dir(bucket).unwrap();
+    there
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| !named.contains(name))
+        .collect()
+}
+
+#[tokio::test]
+async fn the_bucket_with_most_debt_comes_first() {
+    let place = Place::new();
+    let table = place.create(partitioned()).await;
+    for (partition, commits) in [("a", 5), ("b", 9), ("c", 2), ("d", 7)] {
+        for key in 0..commits {
+            write_to(&table, partition, key).await;
+        }
+    }
+    let before = rows(&table).await;
+    let dry = one(&table, ServiceSettings::default()).dry_run().await.unwrap();
+    assert_eq!((dry.buckets_looked_at, dry.waiting.0), (4, 3));
+    let order = ["p=b/bucket-0: 9 runs", "p=d/bucket-0: 7 runs", "p=a/bucket-0: 5 runs"];
+    assert_eq!(compacted(&dry), order);
+    assert_eq!(table.snapshots(1).await.unwrap()[0].id, 23);
+
+    let settings = ServiceSettings {
+        jobs: 1,
+        ..ServiceSettings::default()
+    };
+    let mut service = one(&table, settings);
+    let round = service.next_round().await.unwrap().unwrap();
+    assert_eq!(compacted(&round), order);
+    assert_eq!(rows(&table).await, before);
+    // Nothing is left, and nothing is looked at again before something changes.
+    let looked_at: Vec<usize> = {
+        let mut looked_at = Vec::new();
+        for _ in 0..3 {
+            looked_at.push(service.next_round().await.unwrap().unwrap().tables_looked_at);
+        }
+        looked_at
+    };
+    assert_eq!(looked_at, [1, 0, 0]);
+    for key in 0..9 {
+        write_to(&table, "c", key).await;
+    }
+    let round = service.next_round().await.unwrap().unwrap();
+    assert_eq!(compacted(&round), ["p=c/bucket-0: 11 runs"]);
+}
+
+#[tokio::test]
+async fn only_partitions_that_have_been_idle_are_compacted() {
+    let place = Place::new();
+    let clock = TickingClock::new(1_704_067_200_000, 1).with_offset_ms(-3_600_000);
+    let env = Env {
+        clock: Arc::new(clock.clone()),
+        ..Env::fixed(place.dir.path())
+    };
+    let table = Table::create(&place.location("t"), partitioned(), &Context::new(env))
+        .await
+        .unwrap();
+    write_to(&table, "old", 1).await;
+    write_to(&table, "both", 1).await;
+    clock.advance_ms(60_000);
+    write_to(&table, "both", 2).await;
+    write_to(&table, "new", 1).await;
+    let idle = Duration::from_secs(30);
+    let settings = ServiceSettings {
+        full: true,
+        idle: Some(idle),
+        ..ServiceSettings::default()
+    };
+    let mut service = one(&table, settings);
+    let round = service.next_round().await.unwrap().unwrap();
+    assert_eq!(compacted(&round), ["p=old/bucket-0: 1 runs"]);
+    let report = table.compact_builder().full(true).idle(idle).run().await.unwrap();
+    assert_eq!((report.buckets_looked_at, report.buckets.len()), (1, 0));
+
+    // Nothing is written, but time passes.
+    assert_eq!(service.next_round().await.unwrap().unwrap().tables_looked_at, 1);
+    clock.advance_ms(61_000);
+    let round = service.next_round().await.unwrap().unwrap();
+    assert_eq!(compacted(&round), ["p=both/bucket-0: 2 runs", "p=new/bucket-0: 1 runs"]);
+}
+
+#[tokio::test]
+async fn tables_that_fit_are_found_and_one_that_fails_does_not_stop_the_others() {
+    let place = Place::new();
+    let catalog = FileSystemCatalog::new(&place.location("wh"), place.context.clone());
+    let catalog: Arc<dyn Catalog> = Arc::new(catalog);
+    let make = |database: &'static str, table: &'static str| {
+        let catalog = Arc::clone(&catalog);
+        async move {
+            let schema = kv_schema().option("write-only", "true");
+            let table = catalog
+                .create_table(&Identifier::new(database, table), schema)
+                .await
+                .unwrap();
+            for key in 0..6 {
+                commit(&table, &[("+I", key, "x")]).await;
+            }
+            table
+        }
+    };
+    make("shop", "orders").await;
+    let broken = make("shop", "old_orders").await;
+    make("shop", "customers").await;
+    make("test", "orders").await;
+    std::fs::write(Path::new(broken.location()).join("schema/schema-0"), "{").unwrap();
+    let source = TableSource::Matching {
+        catalog: Arc::clone(&catalog),
+        pattern: "shop.*orders*".parse().unwrap(),
+        options: Options::new(),
+        context: place.context.clone(),
+    };
+    let mut service = CompactService::new(source, ServiceSettings::default(), StopSignal::never());
+    let round = service.next_round().await.unwrap().unwrap();
+    let tables: Vec<&str> = round.buckets.iter().map(|bucket| bucket.table.as_str()).collect();
+    assert_eq!(tables, ["shop.orders"]);
+    let failures: Vec<_> = round.failures.iter().map(|failure| failure.table.as_str()).collect();
+    assert_eq!(failures, ["shop.old_orders"]);
+    // It is left alone; a table that is made meanwhile is found.
+    make("shop", "orders2").await;
+    let round = service.next_round().await.unwrap().unwrap();
+    assert_eq!((round.tables, round.failures.len(), round.buckets.len()), (2, 0, 1));
+    assert_eq!(round.buckets[0].table, "shop.orders2");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_table_is_compacted_while_it_is_written() {
+    let place = Place::on_threads();
+    let schema = kv_schema().option("bucket", "2").option("write-only", "true");
+    let table = place.create(schema).await;
+    let (stop, stopped) = futures::channel::oneshot::channel::<()>();
+    let service = tokio::spawn({
+        let location = table.location().to_owned();
+        async move {
+            let context = Context::system().unwrap();
+            let table = Table::open(&location, Options::new(), &context).await.unwrap();
+            let settings = ServiceSettings {
+                interval: Duration::from_millis(5),
+                ..ServiceSettings::default()
+            };
+            let stop = StopSignal::new(async {
+                let _ = stopped.await;
+            });
+            let mut service = CompactService::new(TableSource::One(table), settings, stop);
+            let (mut buckets, mut failures) = (0, Vec::new());
+            while let Some(round) = service.next_round().await.unwrap() {
+                buckets += round.buckets.len();
+                failures.extend(round.failures);
+            }
+            (buckets, failures)
+        }
+    });
+    let mut expected = BTreeMap::new();
+    for round in 0..60 {
+        let text = format!("v{round}");
+        let keys = [round % 7, 1000 + round];
+        commit(&table, &keys.map(|key| ("+I", key, text.as_str()))).await;
+        expected.extend(keys.map(|key| (key, text.clone())));
+    }
+    // The debt is paid soon after the last commit.
+    let paid = async {
+        loop {
+            let buckets = table.buckets(&TimeTravel::Latest, &Selection::all()).await.unwrap();
+            if buckets.iter().all(|bucket| bucket.runs().len() < 5) {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), paid).await.unwrap();
+    stop.send(()).unwrap();
+    let (buckets, failures) = service.await.unwrap();
+    assert!(buckets > 1, "{buckets} compactions");
+    assert!(failures.is_empty(), "{failures:?}");
+    let mut expected: Vec<String> = expected.iter().map(|(key, text)| format!("{key} {text}")).collect();
+    expected.sort_unstable();
+    assert_eq!(rows(&table).await, expected);
+}
+
+/// A storage that answers slowly where it is told to.
+#[derive(Debug)]
+struct Slow(Arc<dyn Storage>);
+
+#[async_trait]
+impl StorageFactory for Slow {
+    async fn open(&self, _url: &str) -> Result<Arc<dyn Storage>, StorageError> {
+        Ok(Arc::clone(&self.0))
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_bucket_that_another_compaction_took_is_left_alone_for_a_while() {
+    let place = Place::on_threads();
+    let table = place.create(partitioned()).await;
+    for key in 0..6 {
+        write_to(&table, "a", key).await;
+        write_to(&table, "b", key).await;
+    }
+    let before = rows(&table).await;
+    // The service is slow to make its output in partition a: someone else compacts that in between.
+    let env = place.context.env();
+    let inner = UrlStorageFactory::new(env.clone(), Options::new());
+    let inner = inner.open(table.location()).await.unwrap();
+    let delay = Fault::Delay(Duration::from_millis(1500));
+    let plan = FaultPlan::new().rule(Rule::new(CallKind::Create, "p=*/bucket-0/data-*", delay).times(2));
+    let slow = FaultyStorage::new(inner, env.clone(), plan);
+    let context = Context::new(env.clone()).with_storages(Arc::new(Slow(Arc::new(slow))));
+    let same = Table::open(table.location(), Options::new(), &context).await.unwrap();
+    let settings = ServiceSettings {
+        interval: Duration::from_millis(1),
+        ..ServiceSettings::default()
+    };
+    let mut service = one(&same, settings);
+    let (round, other) = futures::join!(service.next_round(), async {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        let a = Selection::all().partition([("p", "a")]);
+        table.compact_builder().full(true).select(a).run().await
+    });
+    other.unwrap();
+    let round = round.unwrap().unwrap();
+    assert_eq!(compacted(&round), ["p=b/bucket-0: 6 runs"]);
+    let [failure] = round.failures.as_slice() else {
+        panic!("{:?}", round.failures)
+    };
+    assert!(failure.conflict, "{failure:?}");
+    assert_eq!(failure.bucket.as_deref(), Some("p=a/bucket-0"));
+    assert!((1000..1250).contains(&failure.retry_in_ms), "{failure:?}");
+    assert_eq!(rows(&table).await, before);
+    // What lost is removed.
+    let folder = Path::new(table.location()).join("p=a/bucket-0");
+    assert_eq!(std::fs::read_dir(folder).unwrap().count(), 7);
+
+    // Not before its time is the bucket tried again, however much debt it has.
+    for key in 10..20 {
+        write_to(&table, "a", key).await;
+    }
+    let round = service.next_round().await.unwrap().unwrap();
+    assert_eq!((round.waiting.0, round.buckets.len()), (0, 0), "{round:?}");
+    tokio::time::sleep(Duration::from_millis(1300)).await;
+    let round = service.next_round().await.unwrap().unwrap();
+    assert_eq!(compacted(&round), ["p=a/bucket-0: 11 runs"]);
+}
+
+/// Asks to stop at every possible moment of a round.
+#[tokio::test]
+async fn a_stopped_service_leaves_nothing_half_done() {
+    let place = Place::new();
+    let table = place.create(kv_schema().option("write-only", "true")).await;
+    for key in 0..6 {
+        commit(&table, &[("+I", key, "x"), ("+I", 100, "y")]).await;
+    }
+    let before = rows(&table).await;
+    let (mut stopped, mut finished) = (0, 0);
+    for polls in (0..).map(|step| step * (step + 1) / 2) {
+        let location = place.location(&format!("copy-{polls}"));
+        copy(Path::new(table.location()), Path::new(&location));
+        let copy = Table::open(&location, Options::new(), &place.context).await.unwrap();
+        let mut left = polls;
+        let stop = StopSignal::new(poll_fn(move |context| {
+            if left == 0 {
+                return Poll::Ready(());
+            }
+            left -= 1;
+            context.waker().wake_by_ref();
+            Poll::Pending
+        }));
+        let mut service = CompactService::new(TableSource::One(copy.clone()), ServiceSettings::default(), stop);
+        let mut compacted = 0;
+        while let Some(round) = service.next_round().await.unwrap() {
+            assert_eq!(round.failures, []);
+            compacted += round.buckets.len();
+        }
+        let snapshots = copy.snapshots(1).await.unwrap()[0].id;
+        assert_eq!(snapshots, 6 + i64::try_from(compacted).unwrap(), "after {polls} polls");
+        assert_eq!(strays(&copy).await, [""; 0], "after {polls} polls");
+        assert_eq!(rows(&copy).await, before, "after {polls} polls");
+        std::fs::remove_dir_all(&location).unwrap();
+        if compacted == 0 {
+            stopped += 1;
+        } else {
+            finished += 1;
+        }
+        if finished == 3 {
+            break;
+        }
+    }
+    assert!(stopped > 1, "stopped {stopped} times before the end");
+}
+
+#[tokio::test]
+async fn a_dropped_round_is_taken_back_and_the_next_service_goes_on() {
+    let place = Place::new();
+    let table = place.create(kv_schema().option("write-only", "true")).await;
+    for key in 0..6 {
+        commit(&table, &[("+I", key, "x")]).await;
+    }
+    assert_eq!(shape(&table).await, "L0:1 L0:1 L0:1 L0:1 L0:1 L0:1");
+    let mut service = one(&table, ServiceSettings::default());
+    {
+        let round = std::pin::pin!(service.next_round());
+        assert!(futures::poll!(round).is_pending());
+    }
+    assert_eq!(shape(&table).await, "L0:1 L0:1 L0:1 L0:1 L0:1 L0:1");
+    let mut service = one(&table, ServiceSettings::default());
+    assert_eq!(service.next_round().await.unwrap().unwrap().buckets.len(), 1);
+    assert_eq!(shape(&table).await, "L5:6");
+}
+
+#[tokio::test]
+async fn options_that_forbid_compaction_end_the_service_of_one_table() {
+    let place = Place::new();
+    let table = place.create(kv_schema()).await;
+    let (batch, of) = kv(&[("+I", 1, "x")]);
+    commit_batch(&table, &batch, &of).await;
+    let wrong = with(&table, "num-sorted-run.compaction-trigger", "none");
+    let error = one(&wrong, ServiceSettings::default()).next_round().await.unwrap_err();
+    assert!(
+        error.to_string().contains("num-sorted-run.compaction-trigger"),
+        "{error}"
+    );
+}
