@@ -38,6 +38,19 @@ pub(super) struct SinkParts {
     pub(super) settings: Arc<KvFileSettings>,
 }
 
+impl SinkParts {
+    /// Removes a file that nobody will name.
+    async fn delete(&self, place: FileLocation) {
+        let deleted = match self.roots.locate(place.clone()).await {
+            Ok((storage, path)) => storage.delete(&path).await.map_err(FormatError::from),
+            Err(error) => Err(error),
+        };
+        if let Err(error) = deleted {
+            tracing::warn!(?place, %error, "an aborted file could not be deleted; the orphan check finds it");
+        }
+    }
+}
+
 /// The columns of a file in their order: `_KEY_` columns unless thin, sequence number, kind, values.
 ///
 /// Source: `org.apache.paimon.KeyValue#schema`, `org.apache.paimon.table.SpecialFields`.
@@ -280,7 +293,7 @@ impl RollingSink {
             Ok(size) => size,
             Err(error) => {
                 // Unknown whether it is there.
-                self.delete(file.place).await;
+                self.parts.delete(file.place).await;
                 return Err(error);
             }
         };
@@ -363,17 +376,7 @@ impl RollingSink {
             file.writer.abort().await;
         }
         for file in std::mem::take(&mut self.done) {
-            self.delete(self.parts.paths.data_file(&file)).await;
-        }
-    }
-
-    async fn delete(&self, place: FileLocation) {
-        let deleted = match self.parts.roots.locate(place.clone()).await {
-            Ok((storage, path)) => storage.delete(&path).await.map_err(FormatError::from),
-            Err(error) => Err(error),
-        };
-        if let Err(error) = deleted {
-            tracing::warn!(?place, %error, "an aborted file could not be deleted; the orphan check finds it");
+            self.parts.delete(self.parts.paths.data_file(&file)).await;
         }
     }
 }
