@@ -40,7 +40,7 @@ impl RowSettings {
 /// Errors: `Invalid` naming the option.
 ///
 /// Source: `org.apache.paimon.schema.SchemaValidation#validateSnapshotSequenceOrdering`.
-pub fn check_snapshot_ordering(options: &Options, dynamic: &Options) -> Result<(), FormatError> {
+pub(crate) fn check_snapshot_ordering(options: &Options, dynamic: &Options) -> Result<(), FormatError> {
     const ORDERING: &str = "sequence.snapshot-ordering";
     if !options.bool(ORDERING)?.unwrap_or(false) {
         return Ok(());
