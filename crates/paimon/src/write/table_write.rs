@@ -122,6 +122,7 @@ impl TableWrite {
             ));
         };
         let settings = RowSettings::from_options(table.options())?;
+        table.check_memory()?;
         let mut stores = BucketStores::new(&table)?;
         if let Some(rule) = pick_rule {
             stores = stores.with_pick_rule(rule);
