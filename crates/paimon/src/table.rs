@@ -9,6 +9,7 @@ use paimon_format::options::{Options, TableUse, check_options};
 use paimon_format::row::BinaryRow;
 use paimon_format::storage::Storage;
 use paimon_format::types::{DataField, DataType, TypeKind};
+use paimon_lsm::compact::pipeline::MIN_MERGE_BYTES;
 use paimon_manifest::scan::SplitSettings;
 use paimon_manifest::schema::{SchemaBuilder, SchemaChange, SchemaStore, TableSchema};
 use paimon_manifest::snapshot::{ConsumerStore, Snapshot, SnapshotStore, TimeTravel};
@@ -337,6 +338,17 @@ impl Table {
         BucketMode::from_options(self.options())?;
         KvFileSettings::from_options(self.options())?.check(&self.schema().fields)?;
         Ok(())
+    }
+
+    /// Whether there is memory enough for compactions, if this use of the table makes some. Errors: `Invalid` naming what is needed.
+    pub(crate) fn check_memory(&self) -> Result<()> {
+        let total = self.context().env().memory.total();
+        if total >= MIN_MERGE_BYTES || self.options().bool("write-only")?.unwrap_or(false) {
+            return Ok(());
+        }
+        Err(Error::invalid(format!(
+            "the memory budget is {total} bytes: compactions need at least {MIN_MERGE_BYTES} (write-only writers need none of it)"
+        )))
     }
 
     /// `partition.default-name`: how a null in a partition is written by people.

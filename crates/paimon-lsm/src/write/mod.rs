@@ -3,6 +3,7 @@
 mod buffer;
 mod builder;
 mod flush;
+mod local_merge;
 mod pending;
 mod runs;
 mod settings;
@@ -12,7 +13,8 @@ mod watch;
 mod writer;
 
 pub use builder::{MergeTreeWriterBuilder, last_full_ms};
-pub use settings::WriteSettings;
+pub use local_merge::LocalMerger;
+pub use settings::{MIN_WRITE_BUFFER_BYTES, WriteSettings};
 pub use state::WriterState;
 pub use watch::{BucketWriteState, WriteWatch};
 pub use writer::{MergeTreeWriter, WaitCompaction};

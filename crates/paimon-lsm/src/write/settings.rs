@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 use crate::LsmError;
 use crate::compact::CompactSettings;
 
+/// The smallest `write-buffer-size`, bytes: three pages of Java's default size, below which its writers do not start either.
+pub const MIN_WRITE_BUFFER_BYTES: u64 = 192 << 10;
+
 /// Settings of a bucket's writer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WriteSettings {
@@ -50,10 +53,11 @@ impl WriteSettings {
         let write_buffer_bytes = options
             .memory_size("write-buffer-size")?
             .unwrap_or(default.write_buffer_bytes);
-        if write_buffer_bytes == 0 {
-            return Err(LsmError::Invalid(
-                "write-buffer-size: expected at least one byte, found 0".into(),
-            ));
+        if write_buffer_bytes < MIN_WRITE_BUFFER_BYTES {
+            return Err(LsmError::Invalid(format!(
+                "option 'write-buffer-size': expected at least {} kb, found {write_buffer_bytes} bytes",
+                MIN_WRITE_BUFFER_BYTES >> 10
+            )));
         }
         Ok(Self {
             write_only: options.bool("write-only")?.unwrap_or(false),
@@ -103,8 +107,8 @@ mod tests {
             None
         );
         assert_eq!(
-            settings(&[("write-buffer-size", "0")]).unwrap_err(),
-            "write-buffer-size: expected at least one byte, found 0"
+            settings(&[("write-buffer-size", "100 kb")]).unwrap_err(),
+            "option 'write-buffer-size': expected at least 192 kb, found 102400 bytes"
         );
     }
 }

@@ -12,6 +12,8 @@ pub struct RowSettings {
     pub ignore_update_before: bool,
     /// `rowkind.field`: the column that says what a row is.
     pub row_kind_field: Option<String>,
+    /// `local-merge-buffer-size`: rows of equal keys are merged in a buffer of so many bytes before they go to their buckets.
+    pub local_merge_bytes: Option<u64>,
     /// `write.sequence-number-init-mode` is `snapshot`: records are numbered from above what the latest snapshot notes, and from above those of
     /// their bucket.
     pub sequence_from_snapshot: bool,
@@ -26,6 +28,7 @@ impl RowSettings {
             ignore_delete: options.bool("ignore-delete")?.unwrap_or(false),
             ignore_update_before: options.bool("ignore-update-before")?.unwrap_or(false),
             row_kind_field: options.string("rowkind.field"),
+            local_merge_bytes: options.memory_size("local-merge-buffer-size")?,
             sequence_from_snapshot: options
                 .string("write.sequence-number-init-mode")
                 .is_some_and(|mode| mode.eq_ignore_ascii_case("snapshot")),

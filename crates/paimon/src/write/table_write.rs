@@ -4,15 +4,18 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int8Type;
 use arrow_array::{ArrayRef, Int8Array, RecordBatch};
 use paimon_format::bucket::BucketFunction;
 use paimon_format::env::Budget;
+use paimon_format::kv::KvSchema;
 use paimon_format::meta::CommitMessage;
 use paimon_format::options::Options;
 use paimon_format::row::{BinaryRow, row_at};
 use paimon_format::types::{DataType, Datum, RowKind, array_from_datums, arrow_schema};
 use paimon_lsm::pick::PickRule;
-use paimon_lsm::write::{MergeTreeWriter, WaitCompaction};
+use paimon_lsm::write::{LocalMerger, MergeTreeWriter, WaitCompaction};
 use paimon_manifest::scan::BucketFiles;
 use paimon_manifest::snapshot::Snapshot;
 
@@ -23,6 +26,9 @@ use crate::table::Table;
 use crate::write::route::{self, Part};
 use crate::write::rows::{Prepared, RowPreparation};
 use crate::write::watch::TableWriteWatch;
+
+/// The position of the sequence number among the columns of a merged batch; the kind follows.
+const SEQUENCE_COLUMN: usize = 0;
 
 /// Writes rows into the buckets of a table. One task owns it; two of them may write to one table, but not to one bucket unless
 /// both are `write-only`.
@@ -55,6 +61,8 @@ pub struct TableWrite {
     overwrites: bool,
     /// A batch is in some of its buckets and not in others: a call failed or was dropped between them.
     half_written: bool,
+    /// `local-merge-buffer-size`: rows wait here first.
+    local: Option<LocalMerger>,
     /// `write.sequence-number-init-mode` is `snapshot`.
     sequence_from_snapshot: bool,
     /// New writers number their records from here on, or from above those of their bucket.
@@ -114,6 +122,7 @@ impl TableWrite {
             ));
         };
         let settings = RowSettings::from_options(table.options())?;
+        table.check_memory()?;
         let mut stores = BucketStores::new(&table)?;
         if let Some(rule) = pick_rule {
             stores = stores.with_pick_rule(rule);
@@ -137,6 +146,7 @@ impl TableWrite {
             bucket_counts: BTreeMap::new(),
             overwrites,
             half_written: false,
+            local: local_merger(&table, &settings)?,
             sequence_from_snapshot: settings.sequence_from_snapshot,
             first_sequence: 0,
             watch,
@@ -163,6 +173,36 @@ impl TableWrite {
 
     async fn write_prepared(&mut self, prepared: Prepared) -> Result<()> {
         self.check()?;
+        let Some(local) = &mut self.local else {
+            return self.distribute(prepared).await;
+        };
+        let has_room = local.push(&prepared.rows, &row_kinds(&prepared.kinds)?)?;
+        match has_room {
+            true => Ok(()),
+            false => self.flush_local().await,
+        }
+    }
+
+    /// Gives the rows that were merged before to their buckets.
+    async fn flush_local(&mut self) -> Result<()> {
+        let Some(local) = &mut self.local else {
+            return Ok(());
+        };
+        self.half_written = true;
+        for batch in local.drain().await? {
+            let mut rows = batch.columns.clone();
+            rows.remove_column(SEQUENCE_COLUMN);
+            let kinds = rows.remove_column(SEQUENCE_COLUMN);
+            let kinds = kinds.as_primitive::<Int8Type>().clone();
+            self.distribute(Prepared { rows, kinds }).await?;
+            self.half_written = true;
+        }
+        self.half_written = false;
+        Ok(())
+    }
+
+    /// Gives rows to their buckets.
+    async fn distribute(&mut self, prepared: Prepared) -> Result<()> {
         let Prepared { rows, kinds } = prepared;
         let partition_columns = self.partition_columns.of(&rows)?;
         let (of_row, first_rows) = route::partitions(&partition_columns, rows.num_rows())?;
@@ -376,6 +416,7 @@ impl TableWrite {
     ///
     /// Errors: `Invalid` when the bucket is outside of the partition's count.
     pub async fn compact(&mut self, partition: &BinaryRow, bucket: i32, full: bool) -> Result<()> {
+        self.flush_local().await?;
         self.learn_bucket_counts(std::slice::from_ref(partition)).await?;
         let count = self.bucket_count(partition.as_bytes());
         if bucket < 0 || bucket >= count {
@@ -410,6 +451,7 @@ impl TableWrite {
         if self.stores.settings().write_only || identifier % i64::from(every) != 0 {
             return Ok(false);
         }
+        self.flush_local().await?;
         let mut started = false;
         for writer in self.writers.values_mut().filter(|writer| writer.since_full) {
             let compacted = writer.writer.compact(true).await;
@@ -432,6 +474,7 @@ impl TableWrite {
     /// been handed out.
     pub async fn prepare_commit(&mut self, wait_compaction: bool) -> Result<Vec<CommitMessage>> {
         self.check()?;
+        self.flush_local().await?;
         let wait = if wait_compaction {
             WaitCompaction::Yes
         } else {
@@ -490,6 +533,24 @@ impl TableWrite {
             writer.writer.close().await;
         }
     }
+}
+
+/// What merges rows before they go to their buckets, if the table's options ask for that.
+fn local_merger(table: &Table, settings: &RowSettings) -> Result<Option<LocalMerger>> {
+    let Some(bytes) = settings.local_merge_bytes else {
+        return Ok(None);
+    };
+    let schema = table.schema();
+    let key = schema.primary_keys.iter().filter_map(|name| schema.position(name));
+    let schema = KvSchema::new(
+        schema.id,
+        schema.fields.clone(),
+        key.collect(),
+        schema.sequence_order()?,
+    )?;
+    let engine = table.context().registry().for_options(&schema, table.options())?;
+    let env = table.context().env().clone();
+    Ok(Some(LocalMerger::new(Arc::new(schema), engine, env, bytes)?))
 }
 
 /// The kinds of a part, which were checked with the rows.

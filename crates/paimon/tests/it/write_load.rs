@@ -1,7 +1,8 @@
 //! Writers that are faster than compaction.
 
 use arrow_array::{Int8Array, RecordBatch};
-use paimon::{SchemaBuilder, Table};
+use paimon::format::env::{Budget, Env};
+use paimon::{Context, ErrorKind, SchemaBuilder, Table};
 
 use crate::support::{Place, kv, kv_schema, rows};
 
@@ -92,4 +93,58 @@ async fn a_write_only_writer_never_waits_and_the_job_catches_up() {
     let after = runs().await;
     assert!(after <= 2, "{after} runs");
     assert_eq!(distinct_keys(&table).await, 1000);
+}
+
+#[tokio::test]
+async fn the_smallest_budgets_work_and_less_is_refused_at_once() {
+    const MIB: u64 = 1 << 20;
+    for (memory, buffer, message) in [
+        (12 * MIB, "192 kb", ""),
+        (
+            12 * MIB,
+            "191 kb",
+            "option 'write-buffer-size': expected at least 192 kb, found 195584 bytes",
+        ),
+        (
+            12 * MIB - 1,
+            "192 kb",
+            "the memory budget is 12582911 bytes: compactions need at least 12582912",
+        ),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let mut env = Env::fixed(dir.path());
+        env.memory = Budget::new(memory);
+        let context = Context::new(env);
+        let location = dir.path().join("t");
+        let schema = schema().option("write-buffer-size", buffer).option("bucket", "4");
+        let location = location.to_str().unwrap();
+        let outcome = match Table::create(location, schema, &context).await {
+            Ok(table) => table.write_builder().new_write().map(|write| (table, write)),
+            Err(error) => Err(error),
+        };
+        let (table, mut write) = match outcome {
+            Ok(opened) => opened,
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::Invalid);
+                assert!(!message.is_empty() && error.to_string().contains(message), "{error}");
+                continue;
+            }
+        };
+        assert_eq!(message, "", "{memory} {buffer}");
+        for round in 0..ROUNDS {
+            let (batch, kinds) = batch(round);
+            write.write_with_kinds(&batch, &kinds).await.unwrap();
+        }
+        let messages = write.prepare_commit(true).await.unwrap();
+        table
+            .write_builder()
+            .new_commit()
+            .unwrap()
+            .commit(1, messages)
+            .await
+            .unwrap();
+        write.abort().await;
+        table.compact_builder().full(true).run().await.unwrap();
+        assert_eq!(distinct_keys(&table).await, 1000);
+    }
 }

@@ -260,3 +260,77 @@ async fn numbers_go_on_from_what_the_snapshot_notes() {
         assert_eq!(noted, (mode == "snapshot").then_some(4));
     }
 }
+
+/// Each key is written 50 times. What comes out is the same with and without merging first; what reaches the buckets is not.
+#[tokio::test]
+async fn equal_keys_are_merged_before_they_are_buffered() {
+    let engines: [&[(&str, &str)]; 4] = [
+        &[],
+        &[("merge-engine", "first-row")],
+        &[
+            ("merge-engine", "aggregation"),
+            ("fields.v.aggregate-function", "listagg"),
+        ],
+        &[("merge-engine", "deduplicate"), ("sequence.field", "v")],
+    ];
+    for options in engines {
+        let mut results = Vec::new();
+        for local in [None, Some("4 mb"), Some("1 kb")] {
+            let place = Place::new();
+            let schema = kv_schema().option("bucket", "2").option("write-only", "true");
+            let schema = options
+                .iter()
+                .fold(schema, |schema, (key, value)| schema.option(*key, *value));
+            let schema = local
+                .iter()
+                .fold(schema, |schema, size| schema.option("local-merge-buffer-size", *size));
+            let table = place.create(schema).await;
+            let builder = table.write_builder();
+            let mut write = builder.new_write().unwrap();
+            for round in 0..50 {
+                let value = format!("{}", (round * 37) % 50);
+                let rows: Vec<_> = (0..20).map(|key| ("+I", key, value.as_str())).collect();
+                let (batch, kinds) = kv(&rows);
+                write.write_with_kinds(&batch, &kinds).await.unwrap();
+            }
+            let messages = write.prepare_commit(true).await.unwrap();
+            write.abort().await;
+            let numbers = messages.iter().flat_map(|message| &message.increment.data.new_files);
+            let last = numbers.map(|file| file.max_sequence_number).max().unwrap();
+            builder.new_commit().unwrap().commit(1, messages).await.unwrap();
+            match local {
+                Some("4 mb") => assert!(last < 20, "{options:?}: {last} rows reached the bucket"),
+                _ => assert!(last > 20, "{options:?}: {last}"),
+            }
+            let table = match options.first() {
+                Some((_, "first-row")) => {
+                    table.compact_builder().full(true).run().await.unwrap();
+                    table
+                }
+                _ => table,
+            };
+            results.push(rows(&table).await);
+        }
+        assert_eq!(results[0].len(), 20, "{options:?}");
+        assert!(
+            results.iter().all(|rows| *rows == results[0]),
+            "{options:?}: {results:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn deletes_and_dropped_writers_of_a_local_merge() {
+    let place = Place::new();
+    let table = place
+        .create(kv_schema().option("local-merge-buffer-size", "1 mb"))
+        .await;
+    commit(
+        &table,
+        &[("+I", 1, "a"), ("+I", 2, "a"), ("-D", 1, "a"), ("+I", 3, "a")],
+    )
+    .await;
+    assert_eq!(rows(&table).await, ["2 a", "3 a"]);
+    commit(&table, &[("-D", 2, "a"), ("+I", 4, "a"), ("-D", 4, "a")]).await;
+    assert_eq!(rows(&table).await, ["3 a"]);
+}

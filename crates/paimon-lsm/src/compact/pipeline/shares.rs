@@ -14,6 +14,9 @@ const RUN_MAX: u64 = 24 * MIB;
 const OUTPUT_MIN: u64 = 8 * MIB;
 const OUTPUT_MAX: u64 = 96 * MIB;
 
+/// The memory that any merge of two runs or more needs, bytes.
+pub const MIN_MERGE_BYTES: u64 = OUTPUT_MIN + 2 * RUN_MIN;
+
 /// The shares of one merge. Holds the reservation they come from.
 #[derive(Debug)]
 pub(super) struct Shares {
