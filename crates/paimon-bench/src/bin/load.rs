@@ -14,6 +14,9 @@
 //! | `both` | writes all buckets and compacts them meanwhile | both |
 //!
 //! Rows have 20 bytes to 8 MiB of random bytes.
+//!
+//! The steps run with `MALLOC_MMAP_THRESHOLD_=131072` unless it is set otherwise: by default glibc raises that threshold when it meets large
+//! blocks, keeps what is freed for later, and shows two to four times of what is in use.
 
 use std::collections::HashMap;
 use std::env;
@@ -36,6 +39,8 @@ type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 const MIB: u64 = 1 << 20;
 /// What a process may need besides its budgets.
 const SLACK: u64 = 64 * MIB;
+/// From this size on glibc gives freed blocks back to the system.
+const MMAP_THRESHOLD: &str = "MALLOC_MMAP_THRESHOLD_";
 /// The keys of each table.
 const KEYS: u64 = 200_000;
 
@@ -126,6 +131,9 @@ fn memory(arguments: &Arguments) -> Outcome {
     ] {
         let mut command = Command::new(env::current_exe()?);
         command.arg(step);
+        if env::var_os(MMAP_THRESHOLD).is_none() {
+            command.env(MMAP_THRESHOLD, "131072");
+        }
         for (flag, value) in &arguments.0 {
             command.arg(format!("--{flag}")).arg(value);
         }

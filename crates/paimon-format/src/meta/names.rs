@@ -147,7 +147,11 @@ mod tests {
 
     fn names(options: &[(&str, &str)]) -> DataFileNames {
         let options: Options = options.iter().copied().collect();
-        DataFileNames::new(&PathSettings::from_options(Vec::new(), &options).unwrap(), "bucket-0", &OneId)
+        DataFileNames::new(
+            &PathSettings::from_options(Vec::new(), &options).unwrap(),
+            "bucket-0",
+            &OneId,
+        )
     }
 
     #[test]

@@ -14,7 +14,7 @@ mod writer;
 
 pub use builder::{MergeTreeWriterBuilder, last_full_ms};
 pub use local_merge::LocalMerger;
-pub use settings::{MIN_WRITE_BUFFER_BYTES, WriteSettings};
+pub use settings::WriteSettings;
 pub use state::WriterState;
 pub use watch::{BucketWriteState, WriteWatch};
 pub use writer::{MergeTreeWriter, WaitCompaction};

@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 use crate::LsmError;
 use crate::compact::CompactSettings;
 
-/// The smallest `write-buffer-size`, bytes: three pages of Java's default size, below which its writers do not start either.
-pub const MIN_WRITE_BUFFER_BYTES: u64 = 192 << 10;
+/// So many pages (`page-size`) `write-buffer-size` must hold, as for Java's writers. Here buffers have no pages, and little memory only means
+/// that they are flushed often.
+const MIN_PAGES: u64 = 3;
 
 /// Settings of a bucket's writer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,10 +54,11 @@ impl WriteSettings {
         let write_buffer_bytes = options
             .memory_size("write-buffer-size")?
             .unwrap_or(default.write_buffer_bytes);
-        if write_buffer_bytes < MIN_WRITE_BUFFER_BYTES {
+        let page_bytes = options.memory_size("page-size")?.unwrap_or(64 << 10).max(1);
+        let least = page_bytes.saturating_mul(MIN_PAGES);
+        if write_buffer_bytes < least {
             return Err(LsmError::Invalid(format!(
-                "option 'write-buffer-size': expected at least {} kb, found {write_buffer_bytes} bytes",
-                MIN_WRITE_BUFFER_BYTES >> 10
+                "option 'write-buffer-size': expected at least {least} bytes ({MIN_PAGES} times 'page-size'), found {write_buffer_bytes}"
             )));
         }
         Ok(Self {
@@ -108,7 +110,7 @@ mod tests {
         );
         assert_eq!(
             settings(&[("write-buffer-size", "100 kb")]).unwrap_err(),
-            "option 'write-buffer-size': expected at least 192 kb, found 102400 bytes"
+            "option 'write-buffer-size': expected at least 196608 bytes (3 times 'page-size'), found 102400"
         );
     }
 }

@@ -103,7 +103,7 @@ async fn the_smallest_budgets_work_and_less_is_refused_at_once() {
         (
             12 * MIB,
             "191 kb",
-            "option 'write-buffer-size': expected at least 192 kb, found 195584 bytes",
+            "option 'write-buffer-size': expected at least 196608 bytes (3 times 'page-size'), found 195584",
         ),
         (
             12 * MIB - 1,

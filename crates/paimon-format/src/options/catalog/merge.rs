@@ -189,8 +189,8 @@ pub(super) const SECTION: Section = Section {
             "page-size",
             MemorySize,
             Some("64 kb"),
-            Other,
-            "buffers are Arrow batches",
+            Honoured,
+            "`write-buffer-size` must hold three; buffers are Arrow batches",
         ),
         KnownOption::new(
             "local-merge-buffer-size",
