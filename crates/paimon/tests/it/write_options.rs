@@ -65,13 +65,15 @@ async fn new_files_go_to_external_paths_in_turn() {
     let before = folders.each_ref().map(|folder| below(folder).len());
     let builder = table.write_builder();
     let mut write = builder.new_write().unwrap();
-    for _ in 0..2 {
-        let (batch, kinds) = kv(&[("+I", 7, "c")]);
-        write.write_with_kinds(&batch, &kinds).await.unwrap();
-        let messages = write.prepare_commit(true).await.unwrap();
-        builder.new_commit().unwrap().abort(&messages).await.unwrap();
-    }
+    let (batch, kinds) = kv(&[("+I", 7, "c")]);
+    write.write_with_kinds(&batch, &kinds).await.unwrap();
+    let messages = write.prepare_commit(true).await.unwrap();
+    write.write_with_kinds(&batch, &kinds).await.unwrap();
+    let (partition, bucket) = write.open_buckets().remove(0);
+    write.compact(&partition, bucket, true).await.unwrap();
+    assert!(folders.each_ref().map(|folder| below(folder).len()) > before);
     write.abort().await;
+    builder.new_commit().unwrap().abort(&messages).await.unwrap();
     assert_eq!(folders.each_ref().map(|folder| below(folder).len()), before);
     assert_eq!(rows(&table).await, expected);
 }
@@ -298,17 +300,16 @@ async fn equal_keys_are_merged_before_they_are_buffered() {
             let numbers = messages.iter().flat_map(|message| &message.increment.data.new_files);
             let last = numbers.map(|file| file.max_sequence_number).max().unwrap();
             builder.new_commit().unwrap().commit(1, messages).await.unwrap();
+            let keeps_first = options.first().is_some_and(|(_, engine)| *engine == "first-row");
             match local {
                 Some("4 mb") => assert!(last < 20, "{options:?}: {last} rows reached the bucket"),
-                _ => assert!(last > 20, "{options:?}: {last}"),
+                // The first row of a key has a small number in any case.
+                _ => assert!(keeps_first || last > 20, "{options:?}: {last}"),
             }
-            let table = match options.first() {
-                Some((_, "first-row")) => {
-                    table.compact_builder().full(true).run().await.unwrap();
-                    table
-                }
-                _ => table,
-            };
+            if keeps_first {
+                // Reads do not see its level 0.
+                table.compact_builder().full(true).run().await.unwrap();
+            }
             results.push(rows(&table).await);
         }
         assert_eq!(results[0].len(), 20, "{options:?}");
