@@ -1,6 +1,5 @@
 //! One bucket of benchmark files.
 
-use std::error::Error;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -17,7 +16,7 @@ use paimon_lsm::compact::pipeline::{MergeJob, MergePipeline, MergeSinks};
 use paimon_lsm::levels::SortedRun;
 use paimon_merge::engine::Registry;
 
-use crate::rows;
+use crate::{Result, rows};
 
 /// The file that lists the runs: a line a run, its files as `name:size`.
 const RUNS: &str = "runs.txt";
@@ -35,7 +34,7 @@ impl Bucket {
     /// A bucket below a table's folder that has no files yet; `options` say how it is merged.
     ///
     /// Errors: when the folder cannot be used, or the options.
-    pub fn new(table: &Path, memory_bytes: u64, options: &Options) -> Result<Self, Box<dyn Error>> {
+    pub fn new(table: &Path, memory_bytes: u64, options: &Options) -> Result<Self> {
         let env = Env::system(
             Arc::new(InlineRuntime::default()),
             memory_bytes,
@@ -58,7 +57,7 @@ impl Bucket {
     }
 
     /// Writes `runs` level-0 runs of `rows` rows in all, and the list of them.
-    pub async fn generate(&self, table: &Path, rows: u64, runs: u64, nulls: bool) -> Result<(), Box<dyn Error>> {
+    pub async fn generate(&self, table: &Path, rows: u64, runs: u64, nulls: bool) -> Result<()> {
         let codec = KeyCodec::new(&self.schema)?;
         let mut list = String::new();
         for run in 0..runs {
@@ -79,7 +78,7 @@ impl Bucket {
 
     /// Opens the runs that [`generate`](Self::generate) listed; without a list, every data file in the bucket is a run, as in a write-only
     /// table of Java.
-    pub fn open(mut self, table: &Path) -> Result<Self, Box<dyn Error>> {
+    pub fn open(mut self, table: &Path) -> Result<Self> {
         let list = match fs::read_to_string(table.join(RUNS)) {
             Ok(list) => list,
             Err(_) => {
@@ -108,7 +107,7 @@ impl Bucket {
     }
 
     /// Decodes every row in batches of 8 K, keeping none. Returns the number of rows.
-    pub async fn decode(&self) -> Result<usize, LsmError> {
+    pub async fn decode(&self) -> std::result::Result<usize, LsmError> {
         let mut rows = 0;
         for file in self.runs.iter().flat_map(|run| run.files()) {
             let read = ReadSpec {
@@ -132,12 +131,12 @@ impl Bucket {
     }
 
     /// The merged rows, as the compaction writes them.
-    pub async fn merged(&self) -> Result<Vec<KvBatch>, LsmError> {
+    pub async fn merged(&self) -> std::result::Result<Vec<KvBatch>, LsmError> {
         self.pipeline.merge(self.job()).try_collect().await
     }
 
     /// Writes batches as a compaction does. Returns the files.
-    pub async fn encode(&self, batches: &[KvBatch]) -> Result<Vec<DataFileMeta>, LsmError> {
+    pub async fn encode(&self, batches: &[KvBatch]) -> std::result::Result<Vec<DataFileMeta>, LsmError> {
         let mut sink = self.files.data_sink(5, FileSource::Compact);
         for batch in batches {
             sink.write(batch).await?;
@@ -146,7 +145,7 @@ impl Bucket {
     }
 
     /// The whole compaction. Returns the files.
-    pub async fn compact(&self) -> Result<Vec<DataFileMeta>, LsmError> {
+    pub async fn compact(&self) -> std::result::Result<Vec<DataFileMeta>, LsmError> {
         self.pipeline
             .rewrite(
                 self.job(),
@@ -157,7 +156,7 @@ impl Bucket {
     }
 
     /// Removes output files.
-    pub async fn remove(&self, files: &[DataFileMeta]) -> Result<(), LsmError> {
+    pub async fn remove(&self, files: &[DataFileMeta]) -> std::result::Result<(), LsmError> {
         for file in files {
             self.files.delete(file).await?;
         }

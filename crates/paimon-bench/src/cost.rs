@@ -2,12 +2,20 @@
 
 use std::fs;
 use std::io;
+use std::path::Path;
 
 /// Seconds that the calling thread has run on a CPU.
 ///
 /// Errors: where there is no `/proc/thread-self/schedstat`.
 pub fn thread_cpu_seconds() -> io::Result<f64> {
-    let text = fs::read_to_string("/proc/thread-self/schedstat")?;
+    cpu_seconds(Path::new("/proc/thread-self"))
+}
+
+/// Seconds that a thread has run on a CPU, by its folder in `/proc`; exact while it waits.
+///
+/// Errors: where there is no `schedstat` in it.
+pub fn cpu_seconds(thread: &Path) -> io::Result<f64> {
+    let text = fs::read_to_string(thread.join("schedstat"))?;
     let nanos = text.split_whitespace().next().and_then(|word| word.parse::<f64>().ok());
     nanos
         .map(|nanos| nanos / 1e9)

@@ -59,7 +59,7 @@ pub fn run_keys(run: u64, runs: u64, rows: u64) -> Vec<(i64, i64)> {
     last
 }
 
-/// The records of some keys of a run; with `nulls` half of all values but keys are null.
+/// The records of some keys of a run, with their sequence numbers; with `nulls` half of all values but keys are null.
 ///
 /// Errors: `Internal` when `schema` is not the one made here.
 pub fn batch(
@@ -69,9 +69,30 @@ pub fn batch(
     keys: &[(i64, i64)],
     nulls: bool,
 ) -> Result<KvBatch, FormatError> {
+    let mut columns: Vec<ArrayRef> = vec![
+        Arc::new(Int64Array::from_iter_values(keys.iter().map(|key| key.1))),
+        Arc::new(Int8Array::from(vec![0; keys.len()])),
+    ];
+    let keys: Vec<i64> = keys.iter().map(|key| key.0).collect();
+    columns.extend(columns_of(&keys, run, nulls)?);
+    let columns = RecordBatch::try_new(Arc::clone(&schema.arrow), columns).map_err(FormatError::internal)?;
+    KvBatch::new(schema, columns, codec, RowLevels::All(0))
+}
+
+/// The rows of some keys, as a table takes them.
+///
+/// Errors: never, as long as these types exist.
+pub fn rows(keys: &[i64], salt: u64) -> Result<RecordBatch, FormatError> {
+    let names = ["k", "a", "b", "c", "d", "e", "f", "s", "t"];
+    let columns = names.into_iter().zip(columns_of(keys, salt, false)?);
+    RecordBatch::try_from_iter(columns).map_err(FormatError::internal)
+}
+
+/// The columns of the rows with these keys: `Bench.row` of the oracle.
+fn columns_of(keys: &[i64], salt: u64, nulls: bool) -> Result<Vec<ArrayRef>, FormatError> {
     let hash: Vec<i64> = keys
         .iter()
-        .map(|&(key, _)| mix((key as u64).wrapping_mul(31).wrapping_add(run)) as i64)
+        .map(|&key| mix((key as u64).wrapping_mul(31).wrapping_add(salt)) as i64)
         .collect();
     let unsigned = |bits: u32| hash.iter().map(move |&h| ((h as u64) >> bits) as i64);
     let text = hash.iter().map(|&h| {
@@ -80,15 +101,13 @@ pub fn batch(
         (0..32).map(letter).collect::<String>()
     });
     let mut columns: Vec<ArrayRef> = vec![
-        Arc::new(Int64Array::from_iter_values(keys.iter().map(|key| key.1))),
-        Arc::new(Int8Array::from(vec![0; keys.len()])),
-        Arc::new(Int64Array::from_iter_values(keys.iter().map(|key| key.0))),
+        Arc::new(Int64Array::from_iter_values(keys.iter().copied())),
         Arc::new(Int32Array::from_iter_values(hash.iter().map(|h| (h % 1000) as i32))),
         Arc::new(Int32Array::from_iter_values(unsigned(33).map(|h| h as i32))),
-        Arc::new(Int32Array::from_iter_values(keys.iter().map(|_| (run % 100) as i32))),
+        Arc::new(Int32Array::from_iter_values(keys.iter().map(|_| (salt % 100) as i32))),
         Arc::new(Int64Array::from_iter_values(unsigned(8))),
         Arc::new(Int64Array::from_iter_values(
-            keys.iter().map(|key| key.0 * 7 + run as i64),
+            keys.iter().map(|key| key * 7 + salt as i64),
         )),
         Arc::new(Float64Array::from_iter_values(
             unsigned(11).map(|h| h as f64 * (-53f64).exp2()),
@@ -99,12 +118,11 @@ pub fn batch(
         )),
     ];
     if nulls {
-        for (bit, column) in (21..).zip(columns.iter_mut().skip(3)) {
+        for (bit, column) in (21..).zip(columns.iter_mut().skip(1)) {
             let valid: BooleanBuffer = hash.iter().map(|&h| (h as u64) >> bit & 1 == 1).collect();
             let data = column.to_data().into_builder().nulls(Some(NullBuffer::new(valid)));
             *column = make_array(data.build().map_err(FormatError::internal)?);
         }
     }
-    let columns = RecordBatch::try_new(Arc::clone(&schema.arrow), columns).map_err(FormatError::internal)?;
-    KvBatch::new(schema, columns, codec, RowLevels::All(0))
+    Ok(columns)
 }

@@ -157,6 +157,11 @@ impl Comparison<'_> {
                 let (expected, actual) = (&bucket["totalBuckets"], &actual["totalBuckets"]);
                 differences.push(format!("{name}: totalBuckets {actual}, not {expected}"));
             }
+            if bucket.get("hashIndex") != actual.get("hashIndex") {
+                let text = |index: Option<&Value>| index.map_or("no key hashes".to_owned(), Value::to_string);
+                let (expected, actual) = (text(bucket.get("hashIndex")), text(actual.get("hashIndex")));
+                differences.push(format!("{name}: hashIndex {actual}, not {expected}"));
+            }
             for list in ["files", "changelogFiles"] {
                 if list == "changelogFiles" && !self.changelog {
                     continue;

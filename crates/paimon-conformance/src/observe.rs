@@ -110,7 +110,32 @@ impl<'a> Observer<'a> {
             self.add_files(snapshot, ScanKind::Changelog, "changelogFiles", &mut buckets)
                 .await?;
         }
+        self.add_hash_indexes(snapshot, &mut buckets).await?;
         Ok(buckets.into_values().collect())
+    }
+
+    /// The sorted key hashes of dynamic buckets.
+    async fn add_hash_indexes(
+        &self,
+        snapshot: &Snapshot,
+        buckets: &mut BTreeMap<(Vec<u8>, i32), Value>,
+    ) -> Result<(), Error> {
+        for files in self
+            .table
+            .file_store_scan()?
+            .plan(snapshot, ScanKind::All)
+            .await?
+            .buckets
+        {
+            let place = (files.partition.as_bytes().to_vec(), files.bucket);
+            if let (Some(file), Some(bucket)) = (&files.hash_index, buckets.get_mut(&place)) {
+                let index = self.table.hash_index(&files.partition, files.bucket)?;
+                let mut hashes = index.read(file).await?;
+                hashes.sort_unstable();
+                bucket["hashIndex"] = hashes.into();
+            }
+        }
+        Ok(())
     }
 
     async fn add_files(

@@ -7,7 +7,7 @@ use paimon_format::FormatError;
 use paimon_format::dv::{BucketDvMaintainer, DeletionVectorsIndexFile};
 use paimon_format::env::{Budget, Env};
 use paimon_format::kv::{KvFileSettings, KvFiles, KvSchema, PartitionValue, SchemaSource, TableKvFiles};
-use paimon_format::meta::{DataFileMeta, IndexFileMeta, IndexFileNames};
+use paimon_format::meta::{BucketPaths, DataFileMeta, IndexFileMeta, IndexFileNames};
 use paimon_format::row::BinaryRow;
 use paimon_format::storage::FileRoots;
 use paimon_format::types::DataField;
@@ -26,6 +26,7 @@ use paimon_merge::engine::MergeEngine;
 use crate::error::{Error, Result};
 use crate::levels::BucketLevels;
 use crate::options::DeletionVectorSettings;
+use crate::postpone::{POSTPONE_BUCKET, PostponeBucketWriter, PostponedFiles};
 use crate::table::Table;
 
 /// What all buckets of one use of a table share.
@@ -258,8 +259,25 @@ impl BucketStores {
         self.table.context().env().clone()
     }
 
+    /// A writer of a partition's rows that have no bucket yet.
+    pub(crate) fn postponed(&self, partition: &BinaryRow, postponed: &PostponedFiles) -> Result<PostponeBucketWriter> {
+        let paths = postponed.paths.bucket(partition, POSTPONE_BUCKET)?;
+        let files = self.files_at(paths, &postponed.settings, partition)?;
+        let accepts_retract = self.engine.promises().accepts_retract;
+        PostponeBucketWriter::new(Arc::clone(&self.schema), files, accepts_retract)
+    }
+
     /// The files of a bucket: one value a writer, as new files are named by it.
     pub(crate) fn kv_files(&self, partition: &BinaryRow, bucket: i32) -> Result<Arc<dyn KvFiles>> {
+        self.files_at(self.table.paths().bucket(partition, bucket)?, &self.files, partition)
+    }
+
+    fn files_at(
+        &self,
+        paths: BucketPaths,
+        settings: &Arc<KvFileSettings>,
+        partition: &BinaryRow,
+    ) -> Result<Arc<dyn KvFiles>> {
         let table = &self.table;
         let fields = table.partition_fields();
         let mut values = Vec::with_capacity(fields.len());
@@ -273,10 +291,10 @@ impl BucketStores {
             Arc::clone(table.storage()),
             table.context().env().clone(),
             Arc::clone(&self.schema),
-            table.paths().bucket(partition, bucket)?,
+            paths,
         );
         let files = files
-            .settings(Arc::clone(&self.files))
+            .settings(Arc::clone(settings))
             .partition(values)
             .schemas(Arc::clone(&self.schemas))
             .external(Arc::clone(table.context().storages()));

@@ -112,7 +112,7 @@ impl BucketPick {
 
 impl Table {
     /// The sorted runs of each selected bucket that has files, in the snapshot that `travel` names. Empty for a table without
-    /// snapshots. In the order of partitions as text, then buckets.
+    /// snapshots. In the order of partitions as text, then buckets. Rows that wait for a bucket are in no run.
     ///
     /// Errors: `NotFound`; `Corrupt` when files of a level above 0 share keys; `Invalid` naming an option or a partition column.
     pub async fn buckets(&self, travel: &TimeTravel, selection: &Selection) -> Result<Vec<BucketLevels>> {
@@ -132,7 +132,7 @@ impl Table {
         let mut buckets = Vec::new();
         for files in self.files(&snapshot, ScanFilter::all()).await? {
             let partition = Partition::new(files.partition.clone(), &fields)?;
-            if selection.contains(&partition, files.bucket) {
+            if files.bucket >= 0 && selection.contains(&partition, files.bucket) {
                 let name = self
                     .paths()
                     .bucket(&files.partition, files.bucket)?

@@ -15,6 +15,7 @@
 //! The layers below are re-exported: [`mod@format`], [`merge`], [`lsm`], [`manifest`]. All errors are [`Error`], and callers branch on
 //! [`Error::kind`].
 
+mod assign;
 mod bucket;
 mod catalog;
 mod changelog;
@@ -24,6 +25,7 @@ mod error;
 mod levels;
 pub mod options;
 mod partition;
+mod postpone;
 mod read;
 mod rescale;
 mod scan;
@@ -42,6 +44,7 @@ pub use context::Context;
 pub use error::{Error, Result};
 pub use levels::{BucketLevels, BucketPick};
 pub use partition::{Partition, Selection};
+pub use postpone::DistributedPartition;
 pub use read::{Plan, ReadBuilder, RowStream, TableRead, TableScan, split_from_bytes, split_to_bytes};
 pub use rescale::RescaledPartition;
 pub use table::Table;

@@ -24,6 +24,14 @@ impl Table {
         }
     }
 
+    /// The files that writers of these partitions build on: none for one that overwrites.
+    pub(crate) async fn files_before(&self, overwrites: bool, partitions: &[&BinaryRow]) -> Result<Vec<BucketFiles>> {
+        match overwrites {
+            true => Ok(Vec::new()),
+            false => self.latest_files(partitions).await,
+        }
+    }
+
     /// A scan of the table's manifests, as it sees them with its schema.
     ///
     /// Errors: those of [`FileStoreScan::new`].

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use paimon_format::dv::DeletionVectorsIndexFile;
 use paimon_format::kv::{KvFileSettings, KvFiles};
-use paimon_format::meta::{PathSettings, TablePaths};
+use paimon_format::meta::{HashIndexFile, IndexFileNames, PathSettings, TablePaths};
 use paimon_format::options::{Options, TableUse, check_options};
 use paimon_format::row::BinaryRow;
 use paimon_format::storage::Storage;
@@ -15,12 +15,13 @@ use paimon_manifest::schema::{SchemaBuilder, SchemaChange, SchemaStore, TableSch
 use paimon_manifest::snapshot::{ConsumerStore, Snapshot, SnapshotStore, TimeTravel};
 use paimon_merge::engine::MergeEngine;
 
+use crate::assign::{BucketAssigner, hash_index_file};
 use crate::bucket::BucketStores;
 use crate::changelog::ChangelogBuilder;
 use crate::compact::CompactBuilder;
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::options::{self, BucketMode, DeletionVectorSettings, RowSettings};
+use crate::options::{self, DeletionVectorSettings, RowSettings};
 use crate::read::ReadBuilder;
 use crate::write::WriteBuilder;
 
@@ -279,6 +280,14 @@ impl Table {
         BucketStores::new(self)?.deletion_vectors(partition, bucket)
     }
 
+    /// The index files of the keys of a dynamic bucket; new ones are named by this value.
+    ///
+    /// Errors: `Corrupt` or `Invalid` when the row is no partition of the table.
+    pub fn hash_index(&self, partition: &BinaryRow, bucket: i32) -> Result<HashIndexFile> {
+        let names = Arc::new(IndexFileNames::new(Arc::clone(&self.context().env().ids)));
+        hash_index_file(self, &names, partition, bucket)
+    }
+
     /// Where its files lie.
     pub(crate) fn paths(&self) -> &TablePaths {
         &self.inner.paths
@@ -335,7 +344,7 @@ impl Table {
             }
         }
         BucketStores::new(self)?;
-        BucketMode::from_options(self.options())?;
+        BucketAssigner::new(self, false)?;
         KvFileSettings::from_options(self.options())?.check(&self.schema().fields)?;
         Ok(())
     }

@@ -10,16 +10,17 @@
 //!
 //! Everything runs on one thread and is measured by its CPU time, the measures taken in turn.
 
-use std::collections::HashMap;
 use std::env;
-use std::error::Error;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
 use futures::executor::block_on;
+use paimon_bench::Result;
 use paimon_bench::bucket::Bucket;
 use paimon_bench::cost::{measured, median, peak_memory_bytes};
+use paimon_bench::flags::Flags;
+use paimon_bench::oracle::{Oracle, number};
 use paimon_format::options::Options;
 
 /// What a compaction may take, as in a small process.
@@ -34,37 +35,30 @@ const FUNCTIONS: [(&str, &str); 5] = [
     ("fields.t.aggregate-function", "max"),
 ];
 
-type Outcome = Result<(), Box<dyn Error>>;
-
+/// What was asked for.
 struct Arguments {
-    flags: HashMap<String, String>,
+    flags: Flags,
 }
 
 impl Arguments {
-    fn number(&self, flag: &str, default: u64) -> Result<u64, Box<dyn Error>> {
-        match self.flags.get(flag) {
-            Some(text) => Ok(text.parse().map_err(|_| format!("--{flag}: {text:?} is no number"))?),
-            None => Ok(default),
-        }
+    fn number(&self, flag: &str, default: u64) -> Result<u64> {
+        self.flags.number(flag, default)
     }
 
-    fn rows(&self) -> Result<u64, Box<dyn Error>> {
+    fn rows(&self) -> Result<u64> {
         self.number("rows", 4_000_000)
     }
 
-    fn runs(&self) -> Result<u64, Box<dyn Error>> {
+    fn runs(&self) -> Result<u64> {
         self.number("runs", 5)
     }
 
     fn dir(&self) -> PathBuf {
-        match self.flags.get("dir") {
-            Some(dir) => dir.into(),
-            None => env::temp_dir().join("paimon-bench"),
-        }
+        self.flags.dir()
     }
 
     fn engine(&self) -> &str {
-        self.flags.get("engine").map_or("deduplicate", String::as_str)
+        self.flags.text("engine").unwrap_or("deduplicate")
     }
 
     /// Values are not all there.
@@ -84,7 +78,7 @@ impl Arguments {
     }
 
     /// The folder of a table with these rows and runs.
-    fn table(&self) -> Result<PathBuf, Box<dyn Error>> {
+    fn table(&self) -> Result<PathBuf> {
         let nulls = if self.nulls() { "-nulls" } else { "" };
         Ok(self
             .dir()
@@ -92,15 +86,10 @@ impl Arguments {
     }
 }
 
-fn main() -> Outcome {
-    let mut words = env::args().skip(1);
-    let command = words.next().unwrap_or_else(|| "ratio".to_owned());
-    let mut flags = HashMap::new();
-    while let (Some(flag), Some(value)) = (words.next(), words.next()) {
-        flags.insert(flag.trim_start_matches("--").to_owned(), value);
-    }
+fn main() -> Result<()> {
+    let flags = Flags::of_process();
     let arguments = Arguments { flags };
-    match command.as_str() {
+    match arguments.flags.command("ratio") {
         "generate" => generate(&arguments),
         "ratio" => ratio(&arguments),
         "memory" => memory(&arguments),
@@ -109,7 +98,7 @@ fn main() -> Outcome {
     }
 }
 
-fn generate(arguments: &Arguments) -> Outcome {
+fn generate(arguments: &Arguments) -> Result<()> {
     let table = arguments.table()?;
     fs::create_dir_all(&table)?;
     let bucket = Bucket::new(&table, MEMORY, &Options::new())?;
@@ -117,7 +106,7 @@ fn generate(arguments: &Arguments) -> Outcome {
 }
 
 /// The table's folder; made by another process if it is not there, so that its memory is not ours.
-fn ready(arguments: &Arguments) -> Result<Bucket, Box<dyn Error>> {
+fn ready(arguments: &Arguments) -> Result<Bucket> {
     let table = arguments.table()?;
     if !table.join("runs.txt").exists() {
         let mut command = Command::new(env::current_exe()?);
@@ -132,7 +121,7 @@ fn ready(arguments: &Arguments) -> Result<Bucket, Box<dyn Error>> {
     Bucket::new(&table, MEMORY, &arguments.options())?.open(&table)
 }
 
-fn ratio(arguments: &Arguments) -> Outcome {
+fn ratio(arguments: &Arguments) -> Result<()> {
     let bucket = ready(arguments)?;
     let output = block_on(bucket.merged())?;
     let output_rows: usize = output.iter().map(|batch| batch.len()).sum();
@@ -164,7 +153,7 @@ fn ratio(arguments: &Arguments) -> Outcome {
     Ok(())
 }
 
-fn memory(arguments: &Arguments) -> Outcome {
+fn memory(arguments: &Arguments) -> Result<()> {
     let bucket = ready(arguments)?;
     let before = peak_memory_bytes()?;
     let (files, seconds) = measured(|| block_on(bucket.compact()))?;
@@ -180,61 +169,32 @@ fn memory(arguments: &Arguments) -> Outcome {
     Ok(())
 }
 
-fn java(arguments: &Arguments) -> Outcome {
-    let oracle = arguments
-        .flags
-        .get("oracle")
-        .map_or("testdata/oracle/run.sh", String::as_str);
-    let warehouse = arguments.dir().join("java");
-    let engine = arguments.engine();
-    let name = format!(
-        "rows_{}_runs_{}_{}",
-        arguments.rows()?,
-        arguments.runs()?,
-        engine.replace('-', "_")
+fn java(arguments: &Arguments) -> Result<()> {
+    let oracle = Oracle::new(&arguments.flags);
+    let (rows, runs, engine) = (
+        arguments.rows()?.to_string(),
+        arguments.runs()?.to_string(),
+        arguments.engine(),
     );
+    let name = format!("rows_{rows}_runs_{runs}_{}", engine.replace('-', "_"));
+    let table = oracle.made(&name, &[("rows", &rows), ("runs", &runs), ("engine", engine)])?;
     let functions = FUNCTIONS.map(|(key, function)| format!("{key}={function}")).join(",");
-    let table = warehouse.join("default.db").join(&name);
-    let bench = |what: &str, flags: &[(&str, u64)]| -> Result<String, Box<dyn Error>> {
-        let mut command = Command::new("bash");
-        command.arg(oracle).arg("bench").arg(what).arg(&warehouse).arg(&name);
-        for (flag, value) in flags {
-            command.arg(format!("--{flag}")).arg(value.to_string());
-        }
-        if what == "gen" {
-            command.arg("--engine").arg(engine);
-        } else if engine == "aggregation" {
-            command.arg("--options").arg(&functions);
-        }
-        let output = command.output()?;
-        if !output.status.success() {
-            return Err(format!("bench {what}: {}", String::from_utf8_lossy(&output.stderr)).into());
-        }
-        Ok(String::from_utf8(output.stdout)?)
-    };
-    if !table.exists() {
-        bench("gen", &[("rows", arguments.rows()?), ("runs", arguments.runs()?)])?;
+    let mut compact = vec![("repeat", "2")];
+    if engine == "aggregation" {
+        compact.push(("options", &functions));
     }
     let bucket = Bucket::new(&table, MEMORY, &arguments.options())?.open(&table)?;
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for _ in 0..arguments.number("repeat", 3)? {
         let (files, seconds) = measured(|| block_on(bucket.compact()))?;
         block_on(bucket.remove(&files?))?;
-        let lines = bench("compact", &[("repeat", 2)])?;
+        let lines = oracle.bench("compact", &name, &compact)?;
         // The last line is the warmest run.
-        let java = lines.lines().rev().find_map(|line| number(line, "threadCpuSeconds"));
-        let java = java.ok_or_else(|| format!("no threadCpuSeconds in {lines}"))?;
+        let java = number(lines.last().ok_or("Java measured nothing")?, "threadCpuSeconds")?;
         println!("ours {seconds:.3} s, Java {java:.3} s");
         ours.push(seconds);
         theirs.push(java);
     }
     println!("Java takes {:.2} times our CPU time", median(theirs) / median(ours));
     Ok(())
-}
-
-/// A number of a line of flat JSON.
-fn number(line: &str, name: &str) -> Option<f64> {
-    let rest = line.split_once(&format!("\"{name}\":"))?.1;
-    let end = rest.find([',', '}']).unwrap_or(rest.len());
-    rest.get(..end)?.trim().parse().ok()
 }

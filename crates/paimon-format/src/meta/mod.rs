@@ -3,6 +3,7 @@
 mod commit_message;
 mod data_file;
 mod external;
+mod hash_index;
 mod increment;
 mod interval;
 mod names;
@@ -13,6 +14,7 @@ mod text;
 pub use commit_message::COMMIT_MESSAGE_VERSION;
 pub use data_file::{DataFileIdentity, DataFileMeta, FileSource, SimpleStats};
 pub use external::ExternalRoots;
+pub use hash_index::HashIndexFile;
 pub use increment::{
     CommitIncrement, CommitMessage, CompactIncrement, DELETION_VECTORS_INDEX, DataIncrement, DeletionVectorRange,
     GlobalIndexMeta, HASH_INDEX, IndexFileMeta,

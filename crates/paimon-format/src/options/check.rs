@@ -81,11 +81,6 @@ fn refuse(known: &KnownOption, key: &str, value: &str, what: &str, table_use: Ta
             uses,
             String::new(),
         ),
-        Treatment::AcceptsPositive(uses) => (
-            values::parse_int(value).is_ok_and(|number| number > 0),
-            uses,
-            "positive numbers".to_owned(),
-        ),
     };
     let verb = match (uses, table_use) {
         (Uses::Read | Uses::Both, TableUse::Read) => "read",

@@ -192,7 +192,6 @@ fn refused(table_use: TableUse, pairs: &[(&str, &str)]) -> Option<String> {
 }
 
 #[rstest]
-#[case("bucket", "-2", "write such tables (accepted: positive numbers)")]
 #[case("file-index.bloom-filter.columns", "a", "write such tables")]
 #[case("manifest.format", "orc", "write such tables (accepted: avro)")]
 fn writing_is_refused(#[case] key: &str, #[case] value: &str, #[case] expected: &str) {
@@ -209,16 +208,6 @@ fn writing_is_refused(#[case] key: &str, #[case] value: &str, #[case] expected: 
 #[case("force-lookup", "true")]
 fn writing_is_accepted(#[case] key: &str, #[case] value: &str) {
     assert_eq!(refused(TableUse::Write, &[(key, value)]), None);
-}
-
-#[test]
-fn a_default_that_is_not_there_is_refused() {
-    let error = check_options(&Options::new(), TableUse::Write).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "not supported: option 'bucket' = '-1', its default: this engine does not write such tables (accepted: positive numbers)"
-    );
-    assert!(check_options(&Options::new(), TableUse::Read).is_ok());
 }
 
 #[test]

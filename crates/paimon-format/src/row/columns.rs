@@ -49,13 +49,19 @@ impl<'a> RowEncoder<'a> {
 
     /// Java's `hashCode` of each row.
     pub fn hashes(&self) -> Result<Vec<i32>, FormatError> {
+        let mut hashes = Vec::with_capacity(self.rows);
+        self.visit(|row| hashes.push(murmur::hash_bytes(row)))?;
+        Ok(hashes)
+    }
+
+    /// Shows the bytes of each row, as [`BinaryRow::as_bytes`], one after another. No object is made a row.
+    pub fn visit(&self, mut show: impl FnMut(&[u8])) -> Result<(), FormatError> {
         let mut buffer = Vec::new();
-        (0..self.rows)
-            .map(|row| {
-                self.encode(row, &mut buffer)?;
-                Ok(murmur::hash_bytes(&buffer))
-            })
-            .collect()
+        for row in 0..self.rows {
+            self.encode(row, &mut buffer)?;
+            show(&buffer);
+        }
+        Ok(())
     }
 
     /// The bytes of one row, as [`BinaryRow::as_bytes`], in place of what the buffer held.

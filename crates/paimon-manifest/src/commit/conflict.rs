@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use paimon_format::meta::DELETION_VECTORS_INDEX;
+use paimon_format::meta::{DELETION_VECTORS_INDEX, HASH_INDEX};
 use paimon_format::row::{BinaryRow, KeyComparator};
 
 use crate::error::{ManifestError, Result};
@@ -111,6 +111,41 @@ fn check_key_ranges(entries: &[&ManifestEntry], keys: &KeyComparator) -> Result<
                     first.file.file_name, second.file.file_name
                 )));
             }
+        }
+    }
+    Ok(())
+}
+
+/// Checks that every new index of a dynamic bucket builds on the one that is there: a commit takes away the index that its writer started from. Of
+/// two writers that bring new keys into a partition at the same time, the second would send keys to other buckets than the first did.
+///
+/// Java lets the last one win; there, who starts the jobs must see to it that there is only one.
+///
+/// Errors: `Conflict`, naming bucket and files.
+pub(super) fn check_hash_indexes(there: &[IndexManifestEntry], changes: &[IndexManifestEntry]) -> Result<()> {
+    type Place<'a> = (&'a BinaryRow, i32);
+    fn of(entries: &[IndexManifestEntry], kind: FileKind) -> HashMap<Place<'_>, &str> {
+        let entries = entries
+            .iter()
+            .filter(|entry| entry.kind == kind && entry.file.index_type == HASH_INDEX);
+        let entries = entries.map(|entry| ((&entry.partition, entry.bucket), entry.file.file_name.as_str()));
+        entries.collect()
+    }
+    let new = of(changes, FileKind::Add);
+    if new.is_empty() {
+        return Ok(());
+    }
+    let (there, replaced) = (of(there, FileKind::Add), of(changes, FileKind::Delete));
+    for (place, name) in new {
+        let (found, expected) = (there.get(&place), replaced.get(&place));
+        if found != expected {
+            let text = |index: Option<&&str>| index.map_or_else(|| "no index".to_owned(), |name| (*name).to_owned());
+            return Err(ManifestError::Conflict(format!(
+                "{name}, the index of the keys in bucket {}, builds on {}, but there is {}: another job has written new keys",
+                place.1,
+                text(expected),
+                text(found)
+            )));
         }
     }
     Ok(())

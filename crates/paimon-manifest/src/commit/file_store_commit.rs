@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use super::backend::{CommitBackend, Published, PutIfAbsentCommit};
 use super::committable::{ChangeSet, CommitChanges, ManifestCommittable};
-use super::conflict::{check_conflicts, check_deletion_vectors};
+use super::conflict::{check_conflicts, check_deletion_vectors, check_hash_indexes};
 use super::overwrite::Replaced;
 use super::retry::Retry;
 use super::settings::CommitSettings;
@@ -499,7 +499,9 @@ impl FileStoreCommit {
         if changes.index.is_empty() {
             return Ok(latest.and_then(|latest| latest.index_manifest.clone()));
         }
-        let entries = combine_index_entries(self.index_of(latest).await?, &changes.index);
+        let entries = self.index_of(latest).await?;
+        check_hash_indexes(&entries, &changes.index)?;
+        let entries = combine_index_entries(entries, &changes.index);
         Ok(Some(self.manifests.write_index(&entries, created).await?))
     }
 

@@ -181,6 +181,11 @@ pub(super) fn validate(schema: &TableSchema) -> Result<()> {
     }
     schema.trimmed_primary_key()?;
     schema.bucket_key()?;
+    if schema.options.get("bucket-key").is_some() && schema.options.int("bucket")?.unwrap_or(-1) == -1 {
+        return Err(ManifestError::invalid(
+            "option 'bucket-key': dynamic buckets ('bucket' = '-1') go by the primary key; give a number of buckets, or no 'bucket-key'",
+        ));
+    }
     schema.kv_schema()?;
     Ok(())
 }

@@ -176,7 +176,8 @@ async fn index_files_are_carried_until_they_are_replaced() {
     );
     let mut message = append(1, 0, &[file("c", 0, 3, 3)]);
     message.increment.data.new_index_files = vec![index("h2")];
-    table.commit(vec![message]).await;
+    message.increment.data.deleted_index_files = vec![index("h1")];
+    table.commit(vec![message.clone()]).await;
     let entries = table
         .scan()
         .manifests()
@@ -185,6 +186,26 @@ async fn index_files_are_carried_until_they_are_replaced() {
         .unwrap();
     assert_eq!(entries.len(), 1);
     assert_eq!(entries[0].file.file_name, "h2");
+
+    // The keys of a dynamic bucket have one writer: an index that builds on another one than there is.
+    message.increment.data.new_index_files = vec![index("h3")];
+    let committable = |message| ManifestCommittable::new(9, vec![message]);
+    let refused = table
+        .commit
+        .commit(&committable(message.clone()), AppendCheck::Skip)
+        .await;
+    let error = refused.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "commit conflict: h3, the index of the keys in bucket 0, builds on h1, but there is h2: another job has written new keys"
+    );
+    message.increment.data.deleted_index_files.clear();
+    let refused = table.commit.commit(&committable(message), AppendCheck::Skip).await;
+    let error = refused.unwrap_err();
+    assert!(
+        error.to_string().contains("builds on no index, but there is h2"),
+        "{error}"
+    );
 }
 
 #[tokio::test]

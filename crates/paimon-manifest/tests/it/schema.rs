@@ -50,6 +50,7 @@ fn keys_follow_from_the_schema() {
         .column("s", int())
         .primary_key(["c", "a", "b"])
         .partition_keys(["b"])
+        .option("bucket", "4")
         .option("bucket-key", "a")
         .option("sequence.field", "s , a")
         .option("sequence.field.sort-order", "descending")

@@ -16,6 +16,7 @@ use super::stop::StopSignal;
 use crate::bucket::BucketStores;
 use crate::error::Result;
 use crate::partition::Selection;
+use crate::postpone::distribute;
 use crate::table::Table;
 use crate::write::{BATCH_IDENTIFIER, certainly_not_committed};
 
@@ -103,7 +104,7 @@ impl CompactBuilder {
     }
 
     /// Compacts, and commits all buckets at once. Writers may append meanwhile; a bucket that another compaction took first is
-    /// planned anew, up to three times.
+    /// planned anew, up to three times. Rows that wait for a bucket (`bucket` = -2) get one first, in a snapshot of their own.
     ///
     /// Errors: `Conflict` when others kept being first; `Unavailable`, whose message says whether the commit may be there all the
     /// same; `Unsupported` or `Invalid`, naming an option. Except after `Unavailable` the files written are removed.
@@ -111,6 +112,7 @@ impl CompactBuilder {
         let table = self.table.for_compaction()?;
         let clock = &table.context().env().clock;
         let start_ms = clock.now_ms();
+        let distributed = distribute(&table, &self.scope, self.dry_run).await?;
         let mut attempt = 1;
         loop {
             match self.run_once(&table).await {
@@ -120,6 +122,7 @@ impl CompactBuilder {
                 }
                 Ok(report) => {
                     return Ok(CompactReport {
+                        distributed,
                         milliseconds: clock.now_ms() - start_ms,
                         ..report
                     });

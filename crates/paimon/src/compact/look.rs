@@ -1,7 +1,10 @@
 //! What there is to do in a table.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
+use paimon_format::env::Clock;
+use paimon_format::meta::DataFileMeta;
 use paimon_format::options::Options;
 use paimon_format::row::BinaryRow;
 use paimon_manifest::snapshot::TimeTravel;
@@ -21,6 +24,21 @@ pub(crate) struct Scope {
     pub(crate) full: bool,
     /// Only partitions into which nothing was written for so long, milliseconds.
     pub(crate) idle_ms: Option<i64>,
+}
+
+impl Scope {
+    /// Whether nothing was written to these files for as long as is asked for. A file of unknown age counts as old.
+    pub(crate) fn is_idle(&self, files: &[Arc<DataFileMeta>], clock: &dyn Clock) -> bool {
+        let Some(idle_ms) = self.idle_ms else {
+            return true;
+        };
+        // Files note local time.
+        let local_ms = files.iter().filter_map(|file| file.creation_time_ms).max();
+        local_ms.is_none_or(|local_ms| {
+            let made_ms = local_ms.saturating_sub(clock.local_offset_ms(local_ms));
+            made_ms <= clock.now_ms().saturating_sub(idle_ms)
+        })
+    }
 }
 
 /// What was found.
@@ -48,7 +66,7 @@ impl Table {
 /// Errors: those of [`Table::buckets`] and of picking.
 pub(crate) async fn look(stores: &BucketStores, scope: &Scope) -> Result<Look> {
     let table = stores.table();
-    let mut buckets = match scope.idle_ms {
+    let buckets = match scope.idle_ms {
         None => table.buckets(&TimeTravel::Latest, &scope.selection).await?,
         Some(idle_ms) => {
             // A partition is idle as a whole, whichever of its buckets are asked for.
@@ -63,8 +81,6 @@ pub(crate) async fn look(stores: &BucketStores, scope: &Scope) -> Result<Look> {
             buckets
         }
     };
-    // Rows without a bucket wait for a job that gives them one.
-    buckets.retain(|bucket| bucket.bucket >= 0);
     let looked_at = buckets.len();
     let mut jobs = Vec::new();
     for bucket in buckets {

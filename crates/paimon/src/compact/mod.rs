@@ -16,6 +16,7 @@ mod service;
 mod stop;
 
 pub use builder::CompactBuilder;
+pub(crate) use look::Scope;
 pub use report::{BucketReport, CompactReport, FileTotals};
 pub use service::{
     BucketFailure, CompactService, RoundBucket, RoundReport, ServiceSettings, TablePattern, TableSource,

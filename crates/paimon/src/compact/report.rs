@@ -7,6 +7,7 @@ use paimon_lsm::compact::CompactTask;
 use paimon_lsm::pick::PickReason;
 
 use crate::levels::file_bytes;
+use crate::postpone::DistributedPartition;
 
 /// What a compaction did, or would do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -15,6 +16,8 @@ pub struct CompactReport {
     pub buckets_looked_at: usize,
     /// Those that were compacted. Empty: nothing to do.
     pub buckets: Vec<BucketReport>,
+    /// Partitions whose rows waited for a bucket and got one, in a snapshot before that of the compaction.
+    pub distributed: Vec<DistributedPartition>,
     /// The snapshot that was made; `None`: nothing to do, or a dry run.
     pub snapshot: Option<i64>,
     /// How long it took.

@@ -93,7 +93,12 @@ impl WriteBuilder {
 
     /// A writer. Errors: `Unsupported` or `Invalid`, naming the option that forbids writing.
     pub fn new_write(&self) -> Result<TableWrite> {
-        TableWrite::new(self.table.clone(), self.pick_rule, self.overwrite.is_some())
+        TableWrite::new(
+            self.table.clone(),
+            self.pick_rule,
+            self.overwrite.is_some(),
+            &self.commit_user,
+        )
     }
 
     /// The committer. Errors: `Invalid`, naming the option, or the partition column of an overwrite that is none.

@@ -2,6 +2,7 @@
 
 mod builder;
 mod commit;
+mod record_writer;
 mod route;
 mod rows;
 mod table_write;
@@ -10,6 +11,8 @@ mod watch;
 pub use builder::WriteBuilder;
 pub(crate) use commit::certainly_not_committed;
 pub use commit::{BATCH_IDENTIFIER, TableCommit};
+pub(crate) use route::Partitioned;
+pub(crate) use rows::Prepared;
 pub use rows::VALUE_KIND_COLUMN;
 pub use table_write::TableWrite;
 pub use watch::{TableWriteState, TableWriteWatch};

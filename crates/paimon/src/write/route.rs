@@ -7,7 +7,46 @@ use arrow_array::{Array, ArrayRef, Int8Array, RecordBatch, UInt32Array};
 use arrow_row::{RowConverter, SortField};
 use arrow_select::take::{take, take_record_batch};
 
+use paimon_format::row::{BinaryRow, row_at};
+
+use crate::assign::{Assigned, Columns};
 use crate::error::{Error, Result};
+use crate::write::rows::Prepared;
+
+/// Rows with their partitions.
+#[derive(Clone, Debug)]
+pub(crate) struct Partitioned {
+    /// The rows.
+    pub(crate) rows: Prepared,
+    /// The partitions, each once.
+    pub(crate) partitions: Vec<BinaryRow>,
+    /// The number of each row's partition.
+    pub(crate) of_row: Vec<usize>,
+}
+
+impl Partitioned {
+    /// Finds the partition of each row: `columns` are the partition columns.
+    pub(crate) fn new(rows: Prepared, columns: &Columns) -> Result<Self> {
+        let values = columns.of(&rows.rows)?;
+        let (of_row, first_rows) = partitions(&values, rows.rows.num_rows())?;
+        let mut partitions = Vec::with_capacity(first_rows.len());
+        for &row in &first_rows {
+            partitions.push(row_at(&values, &columns.types, row)?);
+        }
+        Ok(Self {
+            rows,
+            partitions,
+            of_row,
+        })
+    }
+
+    /// The partition with this number.
+    pub(crate) fn partition(&self, number: usize) -> Result<&BinaryRow> {
+        self.partitions
+            .get(number)
+            .ok_or_else(|| Error::internal("a row without a partition"))
+    }
+}
 
 /// The rows of one bucket, in their order of arrival.
 #[derive(Debug)]
@@ -25,7 +64,7 @@ pub(crate) struct Part {
 /// Numbers the partitions of a batch: a number a row, and for each number the first row that has it.
 ///
 /// Costs one row encoding of the partition columns; an unpartitioned table costs nothing.
-pub(crate) fn partitions(columns: &[ArrayRef], rows: usize) -> Result<(Vec<usize>, Vec<usize>)> {
+fn partitions(columns: &[ArrayRef], rows: usize) -> Result<(Vec<usize>, Vec<usize>)> {
     if columns.is_empty() {
         return Ok((vec![0; rows], if rows == 0 { Vec::new() } else { vec![0] }));
     }
@@ -49,12 +88,12 @@ pub(crate) fn partitions(columns: &[ArrayRef], rows: usize) -> Result<(Vec<usize
 }
 
 /// Cuts a batch by partition number and bucket. Rows of a part keep their order; a batch of one bucket is not copied.
-pub(crate) fn split(
-    batch: &RecordBatch,
-    kinds: &Int8Array,
-    partitions: &[usize],
-    buckets: &[i32],
-) -> Result<Vec<Part>> {
+pub(crate) fn split(assigned: &Assigned) -> Result<Vec<Part>> {
+    let Partitioned { rows, of_row, .. } = &assigned.rows;
+    cut(&rows.rows, &rows.kinds, of_row, &assigned.buckets)
+}
+
+fn cut(batch: &RecordBatch, kinds: &Int8Array, partitions: &[usize], buckets: &[i32]) -> Result<Vec<Part>> {
     let mut places: Vec<(usize, i32)> = partitions.iter().copied().zip(buckets.iter().copied()).collect();
     let mut distinct = places.clone();
     distinct.sort_unstable();
@@ -120,7 +159,7 @@ mod tests {
             ([0, 1, 0, 0, 1].as_slice(), [0, 1].as_slice())
         );
 
-        let parts = split(&batch, &kinds, &of_row, &[0, 0, 1, 0, 0]).unwrap();
+        let parts = cut(&batch, &kinds, &of_row, &[0, 0, 1, 0, 0]).unwrap();
         let seen: Vec<_> = parts
             .iter()
             .map(|part| {
@@ -147,7 +186,7 @@ mod tests {
     fn an_empty_batch_has_no_parts() {
         let (of_row, _) = partitions(&[], 0).unwrap();
         let batch = RecordBatch::new_empty(Arc::new(Schema::empty()));
-        let parts = split(&batch, &Int8Array::from(Vec::<i8>::new()), &of_row, &[]).unwrap();
+        let parts = cut(&batch, &Int8Array::from(Vec::<i8>::new()), &of_row, &[]).unwrap();
         assert!(parts.is_empty());
     }
 }

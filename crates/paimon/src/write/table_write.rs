@@ -1,29 +1,31 @@
 //! The writer of a table.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int8Type;
-use arrow_array::{ArrayRef, Int8Array, RecordBatch};
-use paimon_format::bucket::BucketFunction;
+use arrow_array::{Int8Array, RecordBatch, RecordBatchOptions};
 use paimon_format::env::Budget;
-use paimon_format::kv::KvSchema;
+use paimon_format::kv::{KvBatch, KvSchema};
 use paimon_format::meta::CommitMessage;
 use paimon_format::options::Options;
-use paimon_format::row::{BinaryRow, row_at};
-use paimon_format::types::{DataType, Datum, RowKind, array_from_datums, arrow_schema};
+use paimon_format::row::BinaryRow;
+use paimon_format::types::{Datum, RowKind, array_from_datums, arrow_schema};
 use paimon_lsm::pick::PickRule;
-use paimon_lsm::write::{LocalMerger, MergeTreeWriter, WaitCompaction};
+use paimon_lsm::write::{LocalMerger, WaitCompaction};
 use paimon_manifest::scan::BucketFiles;
 use paimon_manifest::snapshot::Snapshot;
 
+use crate::assign::{BucketAssigner, Columns, FixedBuckets};
 use crate::bucket::BucketStores;
 use crate::error::{Error, Result};
-use crate::options::{self, BucketMode, RowSettings};
+use crate::options::{self, RowSettings};
+use crate::postpone::PostponedFiles;
 use crate::table::Table;
-use crate::write::route::{self, Part};
+use crate::write::record_writer::RecordWriter;
+use crate::write::route::{self, Part, Partitioned};
 use crate::write::rows::{Prepared, RowPreparation};
 use crate::write::watch::TableWriteWatch;
 
@@ -47,20 +49,18 @@ pub struct TableWrite {
     table: Table,
     preparation: RowPreparation,
     partition_columns: Columns,
-    bucket_columns: Columns,
-    function: BucketFunction,
-    default_buckets: i32,
+    assigner: BucketAssigner,
     stores: BucketStores,
     /// Memory for the buffers of all buckets.
     buffers: Budget,
     /// By the bytes of the partition's row and the bucket: commit messages come in the same order every time.
     writers: BTreeMap<(Vec<u8>, i32), BucketWriter>,
-    /// Bucket counts of the partitions seen so far.
-    bucket_counts: BTreeMap<Vec<u8>, i32>,
     /// What is there will be replaced: its buckets begin empty.
     overwrites: bool,
-    /// A batch is in some of its buckets and not in others: a call failed or was dropped between them.
-    half_written: bool,
+    /// How rows are written that get a bucket later; `None`: all have one.
+    postponed: Option<PostponedFiles>,
+    /// A call failed or was dropped where a batch is in some of its buckets and not in others, or a part of a commit was taken out.
+    half_done: bool,
     /// `local-merge-buffer-size`: rows wait here first.
     local: Option<LocalMerger>,
     /// `write.sequence-number-init-mode` is `snapshot`.
@@ -70,13 +70,6 @@ pub struct TableWrite {
     watch: TableWriteWatch,
 }
 
-/// Some columns of the table, by position, with their types.
-#[derive(Debug)]
-struct Columns {
-    positions: Vec<usize>,
-    types: Vec<DataType>,
-}
-
 #[derive(Debug)]
 struct BucketWriter {
     partition: BinaryRow,
@@ -84,44 +77,19 @@ struct BucketWriter {
     total_buckets: i32,
     /// The bucket's directory, for errors.
     name: String,
-    writer: MergeTreeWriter,
+    writer: RecordWriter,
     /// The last commit got nothing from it.
     idle: bool,
     /// It was written to after its last full compaction.
     since_full: bool,
 }
 
-impl Columns {
-    fn new(table: &Table, positions: Vec<usize>) -> Self {
-        Self {
-            types: table.types_of(&positions),
-            positions,
-        }
-    }
-
-    fn of(&self, batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
-        let columns = self
-            .positions
-            .iter()
-            .map(|&position| batch.columns().get(position).map(Arc::clone));
-        columns
-            .collect::<Option<Vec<_>>>()
-            .ok_or_else(|| Error::internal("a batch without the table's columns"))
-    }
-}
-
 impl TableWrite {
     /// With `overwrites` the files that are there count for nothing.
-    pub(crate) fn new(table: Table, pick_rule: Option<PickRule>, overwrites: bool) -> Result<Self> {
+    pub(crate) fn new(table: Table, pick_rule: Option<PickRule>, overwrites: bool, user: &str) -> Result<Self> {
         table.check_writable()?;
         // Also of a use that is not write-only: what it compacts would bear no snapshot's id yet.
         options::check_snapshot_ordering(table.options(), &Options::new())?;
-        let BucketMode::Fixed(default_buckets) = BucketMode::from_options(table.options())? else {
-            return Err(Error::unsupported(
-                "writing a table without a fixed number of buckets (option 'bucket')",
-            ));
-        };
-        let settings = RowSettings::from_options(table.options())?;
         table.check_memory()?;
         let mut stores = BucketStores::new(&table)?;
         if let Some(rule) = pick_rule {
@@ -130,26 +98,44 @@ impl TableWrite {
         if overwrites {
             stores = stores.ignoring_previous_files();
         }
-        let schema = table.schema();
-        let bucket_columns = Columns::new(&table, schema.bucket_key()?);
+        let assigner = BucketAssigner::new(&table, overwrites)?;
+        let postponed = match assigner {
+            BucketAssigner::Postpone => Some(PostponedFiles::new(&table, user, &*table.context().env().ids)?),
+            _ => None,
+        };
+        let write = Self::with_assigner(table, stores, assigner)?;
+        Ok(Self {
+            overwrites,
+            postponed,
+            ..write
+        })
+    }
+
+    /// Gives rows that waited for a bucket one: by the bucket counts of their partitions.
+    pub(crate) fn into_buckets(table: Table, counts: HashMap<BinaryRow, i32>) -> Result<Self> {
+        table.check_writable()?;
+        let stores = BucketStores::new(&table)?;
+        let assigner = BucketAssigner::Fixed(FixedBuckets::given(&table, counts)?);
+        Self::with_assigner(table, stores, assigner)
+    }
+
+    fn with_assigner(table: Table, stores: BucketStores, assigner: BucketAssigner) -> Result<Self> {
+        let settings = RowSettings::from_options(table.options())?;
         let buffers = Budget::new(stores.settings().write_buffer_bytes);
-        let watch = TableWriteWatch::new(buffers.clone());
         Ok(Self {
             preparation: preparation(&table, &settings)?,
-            partition_columns: Columns::new(&table, schema.partition_positions()),
-            function: BucketFunction::from_options(table.options(), bucket_columns.types.clone())?,
-            bucket_columns,
-            default_buckets,
-            buffers,
-            stores,
-            writers: BTreeMap::new(),
-            bucket_counts: BTreeMap::new(),
-            overwrites,
-            half_written: false,
+            partition_columns: Columns::new(&table, table.schema().partition_positions()),
+            assigner,
+            postponed: None,
+            half_done: false,
             local: local_merger(&table, &settings)?,
             sequence_from_snapshot: settings.sequence_from_snapshot,
             first_sequence: 0,
-            watch,
+            watch: TableWriteWatch::new(buffers.clone()),
+            buffers,
+            stores,
+            writers: BTreeMap::new(),
+            overwrites: false,
             table,
         })
     }
@@ -171,6 +157,16 @@ impl TableWrite {
         self.write_prepared(prepared).await
     }
 
+    /// Takes records of the table's columns that were prepared when they were first written.
+    pub(crate) async fn write_records(&mut self, batch: &KvBatch) -> Result<()> {
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.len()));
+        let columns = batch.values().to_vec();
+        let rows = RecordBatch::try_new_with_options(Arc::clone(&self.preparation.arrow), columns, &options)?;
+        let kinds = Int8Array::from(batch.kinds().to_vec());
+        self.check()?;
+        self.distribute(Prepared { rows, kinds }).await
+    }
+
     async fn write_prepared(&mut self, prepared: Prepared) -> Result<()> {
         self.check()?;
         let Some(local) = &mut self.local else {
@@ -183,41 +179,48 @@ impl TableWrite {
         }
     }
 
+    fn check(&self) -> Result<()> {
+        match self.half_done {
+            false => Ok(()),
+            true => Err(Error::invalid(
+                "an earlier call ended half-way, a batch may be in some of its buckets only: abort this writer, and write again from the last commit",
+            )),
+        }
+    }
+
     /// Gives the rows that were merged before to their buckets.
     async fn flush_local(&mut self) -> Result<()> {
         let Some(local) = &mut self.local else {
             return Ok(());
         };
-        self.half_written = true;
+        self.half_done = true;
         for batch in local.drain().await? {
             let mut rows = batch.columns.clone();
             rows.remove_column(SEQUENCE_COLUMN);
             let kinds = rows.remove_column(SEQUENCE_COLUMN);
             let kinds = kinds.as_primitive::<Int8Type>().clone();
             self.distribute(Prepared { rows, kinds }).await?;
-            self.half_written = true;
+            self.half_done = true;
         }
-        self.half_written = false;
+        self.half_done = false;
         Ok(())
     }
 
     /// Gives rows to their buckets.
     async fn distribute(&mut self, prepared: Prepared) -> Result<()> {
-        let Prepared { rows, kinds } = prepared;
-        let partition_columns = self.partition_columns.of(&rows)?;
-        let (of_row, first_rows) = route::partitions(&partition_columns, rows.num_rows())?;
-        let mut partitions = Vec::with_capacity(first_rows.len());
-        for &row in &first_rows {
-            partitions.push(row_at(&partition_columns, &self.partition_columns.types, row)?);
-        }
-        self.learn_bucket_counts(&partitions).await?;
-        let buckets = self.buckets(&rows, &of_row, &partitions)?;
-        let parts = route::split(&rows, &kinds, &of_row, &buckets)?;
-        self.open_writers(&parts, &partitions).await?;
+        // Other assigners remember the rows that they have seen.
+        self.half_done |= !matches!(self.assigner, BucketAssigner::Fixed(_));
+        let assigned = self
+            .assigner
+            .assign(Partitioned::new(prepared, &self.partition_columns)?)
+            .await?;
+        let parts = route::split(&assigned)?;
+        let partitions = &assigned.rows;
+        self.open_writers(&parts, partitions).await?;
         self.make_room().await?;
-        self.half_written = true;
+        self.half_done = true;
         for part in parts {
-            let partition = partition_of(&partitions, &part)?;
+            let partition = partitions.partition(part.partition)?;
             let key = (partition.as_bytes().to_vec(), part.bucket);
             let Some(writer) = self.writers.get_mut(&key) else {
                 return Err(Error::internal("a bucket without a writer"));
@@ -225,99 +228,17 @@ impl TableWrite {
             let kinds = row_kinds(&part.kinds)?;
             writer.since_full = true;
             let written = writer.writer.write(&part.rows, &kinds).await;
-            written.map_err(|error| Error::from(error).in_bucket(&writer.name))?;
+            written.map_err(|error| error.in_bucket(&writer.name))?;
         }
-        self.half_written = false;
-        Ok(())
-    }
-
-    fn check(&self) -> Result<()> {
-        match self.half_written {
-            false => Ok(()),
-            true => Err(Error::invalid(
-                "an earlier write ended half-way, its batch is in some buckets only: abort this writer, and write again from the last commit",
-            )),
-        }
-    }
-
-    /// The bucket of each row: the count of its partition decides.
-    fn buckets(&self, rows: &RecordBatch, of_row: &[usize], partitions: &[BinaryRow]) -> Result<Vec<i32>> {
-        let key = self.bucket_columns.of(rows)?;
-        let counts: Vec<i32> = partitions
-            .iter()
-            .map(|partition| self.bucket_count(partition.as_bytes()))
-            .collect();
-        let mut distinct = counts.clone();
-        distinct.sort_unstable();
-        distinct.dedup();
-        match distinct.as_slice() {
-            [] => Ok(Vec::new()),
-            [count] => Ok(self.function.buckets(&key, *count)?),
-            several => {
-                // Partitions of one batch with different counts are rare: one pass each.
-                let mut buckets = vec![0; rows.num_rows()];
-                for count in several {
-                    let by_count = self.function.buckets(&key, *count)?;
-                    for ((bucket, found), partition) in buckets.iter_mut().zip(by_count).zip(of_row) {
-                        if counts.get(*partition) == Some(count) {
-                            *bucket = found;
-                        }
-                    }
-                }
-                Ok(buckets)
-            }
-        }
-    }
-
-    fn bucket_count(&self, partition: &[u8]) -> i32 {
-        self.bucket_counts
-            .get(partition)
-            .copied()
-            .unwrap_or(self.default_buckets)
-    }
-
-    /// The bucket count of a partition is that of its files. One that differs from the option is refused: the partition must be
-    /// rescaled first.
-    async fn learn_bucket_counts(&mut self, partitions: &[BinaryRow]) -> Result<()> {
-        let unknown: Vec<&BinaryRow> = partitions
-            .iter()
-            .filter(|partition| !self.bucket_counts.contains_key(partition.as_bytes()))
-            .collect();
-        if unknown.is_empty() {
-            return Ok(());
-        }
-        let live = files_before(&self.table, self.overwrites, &unknown).await?;
-        for partition in unknown {
-            let mut count = self.default_buckets;
-            for bucket in live
-                .iter()
-                .filter(|bucket| bucket.partition == *partition && bucket.bucket >= 0)
-            {
-                if bucket.total_buckets != self.default_buckets {
-                    let path = self.table.paths().partition(partition)?;
-                    return Err(Error::invalid(format!(
-                        "{}: its files are in {} buckets, but the option 'bucket' is {}; rescale it before writing",
-                        if path.is_empty() {
-                            "the table".to_owned()
-                        } else {
-                            format!("partition {path}")
-                        },
-                        bucket.total_buckets,
-                        self.default_buckets
-                    )));
-                }
-                count = bucket.total_buckets;
-            }
-            self.bucket_counts.insert(partition.as_bytes().to_vec(), count);
-        }
+        self.half_done = false;
         Ok(())
     }
 
     /// Opens the writers of buckets that have none, on the files that are in the latest snapshot.
-    async fn open_writers(&mut self, parts: &[Part], partitions: &[BinaryRow]) -> Result<()> {
+    async fn open_writers(&mut self, parts: &[Part], partitions: &Partitioned) -> Result<()> {
         let mut missing = Vec::new();
         for part in parts {
-            let partition = partition_of(partitions, part)?;
+            let partition = partitions.partition(part.partition)?;
             if !self.writers.contains_key(&(partition.as_bytes().to_vec(), part.bucket)) {
                 missing.push((partition, part.bucket));
             }
@@ -327,7 +248,9 @@ impl TableWrite {
         }
         self.learn_sequence().await?;
         let of: Vec<&BinaryRow> = missing.iter().map(|(partition, _)| *partition).collect();
-        let live = files_before(&self.table, self.overwrites, &of).await?;
+        // Rows without a bucket are only appended.
+        let nothing_counts = self.overwrites || self.postponed.is_some();
+        let live = self.table.files_before(nothing_counts, &of).await?;
         for (partition, bucket) in missing {
             let there = |files: &&BucketFiles| files.partition == *partition && files.bucket == bucket;
             self.open_writer(partition.clone(), bucket, live.iter().find(there))
@@ -352,18 +275,30 @@ impl TableWrite {
         bucket: i32,
         live: Option<&BucketFiles>,
     ) -> Result<&mut BucketWriter> {
-        let total_buckets = self.bucket_count(partition.as_bytes());
+        let total_buckets = self.assigner.total_buckets(&partition);
         match self.writers.entry((partition.as_bytes().to_vec(), bucket)) {
             Entry::Occupied(there) => Ok(there.into_mut()),
             Entry::Vacant(new) => {
                 let paths = self.table.paths().bucket(&partition, bucket)?;
                 let name = paths.directory().to_owned();
-                let writer = self
-                    .stores
-                    .writer(&partition, bucket, live, self.buffers.clone(), self.first_sequence)
-                    .await
-                    .map_err(|error| error.in_bucket(&name))?;
-                self.watch.add(&name, writer.watch());
+                let writer = match &self.postponed {
+                    Some(postponed) => self
+                        .stores
+                        .postponed(&partition, postponed)
+                        .map(RecordWriter::Postponed),
+                    None => {
+                        let buffers = self.buffers.clone();
+                        let writer = self
+                            .stores
+                            .writer(&partition, bucket, live, buffers, self.first_sequence)
+                            .await;
+                        writer.map(|writer| {
+                            self.watch.add(&name, writer.watch());
+                            RecordWriter::Tree(Box::new(writer))
+                        })
+                    }
+                };
+                let writer = writer.map_err(|error| error.in_bucket(&name))?;
                 Ok(new.insert(BucketWriter {
                     partition,
                     bucket,
@@ -393,7 +328,7 @@ impl TableWrite {
                 return Ok(());
             };
             let flushed = largest.writer.flush_memory().await;
-            flushed.map_err(|error| Error::from(error).in_bucket(&largest.name))?;
+            flushed.map_err(|error| error.in_bucket(&largest.name))?;
         }
         Ok(())
     }
@@ -416,17 +351,12 @@ impl TableWrite {
     ///
     /// Errors: `Invalid` when the bucket is outside of the partition's count.
     pub async fn compact(&mut self, partition: &BinaryRow, bucket: i32, full: bool) -> Result<()> {
+        self.check()?;
         self.flush_local().await?;
-        self.learn_bucket_counts(std::slice::from_ref(partition)).await?;
-        let count = self.bucket_count(partition.as_bytes());
-        if bucket < 0 || bucket >= count {
-            return Err(Error::invalid(format!(
-                "bucket {bucket}: the partition has {count} buckets"
-            )));
-        }
+        self.assigner.check_bucket(partition, bucket).await?;
         if !self.writers.contains_key(&(partition.as_bytes().to_vec(), bucket)) {
             self.learn_sequence().await?;
-            let live = files_before(&self.table, self.overwrites, &[partition]).await?;
+            let live = self.table.files_before(self.overwrites, &[partition]).await?;
             let there = live.iter().find(|files| files.bucket == bucket);
             self.open_writer(partition.clone(), bucket, there).await?;
         }
@@ -434,7 +364,7 @@ impl TableWrite {
             return Err(Error::internal("a bucket without a writer"));
         };
         let compacted = writer.writer.compact(full).await;
-        compacted.map_err(|error| Error::from(error).in_bucket(&writer.name))
+        compacted.map_err(|error| error.in_bucket(&writer.name))
     }
 
     /// Starts the full compactions that are due before the commit with this identifier: of the buckets written to since their last one, when
@@ -451,11 +381,12 @@ impl TableWrite {
         if self.stores.settings().write_only || identifier % i64::from(every) != 0 {
             return Ok(false);
         }
+        self.check()?;
         self.flush_local().await?;
         let mut started = false;
         for writer in self.writers.values_mut().filter(|writer| writer.since_full) {
             let compacted = writer.writer.compact(true).await;
-            compacted.map_err(|error| Error::from(error).in_bucket(&writer.name))?;
+            compacted.map_err(|error| error.in_bucket(&writer.name))?;
             writer.since_full = false;
             started = true;
         }
@@ -482,16 +413,22 @@ impl TableWrite {
         };
         for writer in self.writers.values_mut() {
             let flushed = writer.writer.flush(wait).await;
-            flushed.map_err(|error| Error::from(error).in_bucket(&writer.name))?;
+            flushed.map_err(|error| error.in_bucket(&writer.name))?;
         }
         for writer in self.writers.values_mut() {
             let settled = writer.writer.settle(wait).await;
-            settled.map_err(|error| Error::from(error).in_bucket(&writer.name))?;
+            settled.map_err(|error| error.in_bucket(&writer.name))?;
         }
+        self.half_done = true;
+        let mut indexes = self.assigner.prepare_commit().await?;
         let mut messages = Vec::with_capacity(self.writers.len());
-        for writer in self.writers.values_mut() {
-            let increment = writer.writer.drain_increment();
-            let increment = increment.map_err(|error| Error::from(error).in_bucket(&writer.name))?;
+        for (key, writer) in &mut self.writers {
+            let increment = writer.writer.drain_increment().await;
+            let mut increment = increment.map_err(|error| error.in_bucket(&writer.name))?;
+            if let Some(index) = indexes.remove(key) {
+                increment.data.new_index_files.push(index.file);
+                increment.data.deleted_index_files.extend(index.replaces);
+            }
             writer.idle = increment.is_empty();
             if !writer.idle {
                 messages.push(CommitMessage {
@@ -502,6 +439,7 @@ impl TableWrite {
                 });
             }
         }
+        self.half_done = false;
         Ok(messages)
     }
 
@@ -523,6 +461,8 @@ impl TableWrite {
                 writer.writer.close().await;
             }
         }
+        let open = self.writers.keys().map(|(partition, _)| partition.clone());
+        self.assigner.retain(&open.collect());
         Ok(())
     }
 
@@ -559,20 +499,6 @@ fn row_kinds(kinds: &Int8Array) -> Result<Vec<RowKind>> {
     kinds
         .collect::<Option<_>>()
         .ok_or_else(|| Error::internal("a kind that is none"))
-}
-
-/// The files that the writers of these partitions build on.
-async fn files_before(table: &Table, overwrites: bool, partitions: &[&BinaryRow]) -> Result<Vec<BucketFiles>> {
-    match overwrites {
-        true => Ok(Vec::new()),
-        false => table.latest_files(partitions).await,
-    }
-}
-
-fn partition_of<'a>(partitions: &'a [BinaryRow], part: &Part) -> Result<&'a BinaryRow> {
-    partitions
-        .get(part.partition)
-        .ok_or_else(|| Error::internal("a part without a partition"))
 }
 
 fn preparation(table: &Table, settings: &RowSettings) -> Result<RowPreparation> {

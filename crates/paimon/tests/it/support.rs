@@ -55,6 +55,19 @@ pub(crate) fn copy(source: &Path, target: &Path) {
     }
 }
 
+/// A copy of a table that Spark wrote.
+pub(crate) async fn spark(place: &Place, folder: &str, table: &str) -> Table {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../testdata/spark")
+        .join(folder);
+    let location = place.location(table);
+    copy(
+        &source.join(format!("warehouse/default.db/{table}")),
+        Path::new(&location),
+    );
+    Table::open(&location, Options::new(), &place.context).await.unwrap()
+}
+
 /// `k INT NOT NULL, v STRING`, primary key `k`, one bucket.
 pub(crate) fn kv_schema() -> SchemaBuilder {
     TableSchema::builder()

@@ -58,11 +58,20 @@ pub(super) fn bucket_json(bucket: &BucketReport) -> Value {
 
 fn to_json(report: &CompactReport, dry_run: bool) -> Value {
     let buckets = report.buckets.iter().map(bucket_json);
+    let distributed = report.distributed.iter().map(|part| {
+        json!({
+            "partition": part.partition.to_map(),
+            "files": part.files,
+            "rows": part.rows,
+            "buckets": part.buckets,
+        })
+    });
     let (input, output) = report.totals();
     json!({
-        "result": if report.buckets.is_empty() { "nothing to do" } else if dry_run { "dry run" } else { "done" },
+        "result": if report.buckets.is_empty() && report.distributed.is_empty() { "nothing to do" } else if dry_run { "dry run" } else { "done" },
         "bucketsLookedAt": report.buckets_looked_at,
         "buckets": buckets.collect::<Vec<_>>(),
+        "distributed": distributed.collect::<Vec<_>>(),
         "filesIn": input.files, "bytesIn": input.bytes, "rowsIn": input.rows,
         "filesOut": output.files, "bytesOut": output.bytes, "rowsOut": output.rows,
         "milliseconds": report.milliseconds,
@@ -73,8 +82,10 @@ fn to_json(report: &CompactReport, dry_run: bool) -> Value {
 /// The report for people.
 pub(in crate::commands) fn text(report: &CompactReport, dry_run: bool) -> String {
     let looked_at = counted(report.buckets_looked_at as u64, "bucket");
+    let distributed = distributed(report, dry_run);
     if report.buckets.is_empty() {
-        return format!("nothing to do: no compaction is due in {looked_at}\n");
+        let idle = if distributed.is_empty() { "nothing to do: " } else { "" };
+        return format!("{distributed}{idle}no compaction is due in {looked_at}\n");
     }
     let mut grid = Grid::new([
         "bucket", "rule", ">level", ">files", ">size", ">rows", "", ">files", ">size", ">rows",
@@ -122,7 +133,22 @@ pub(in crate::commands) fn text(report: &CompactReport, dry_run: bool) -> String
         (0, _) => String::new(),
         (files, rows) => format!("; changelog: {} in {}", counted(rows, "row"), counted(files, "file")),
     };
-    format!("{grid}{end}{changelog}\n")
+    format!("{distributed}{grid}{end}{changelog}\n")
+}
+
+/// A line for each partition whose rows waited for a bucket.
+fn distributed(report: &CompactReport, dry_run: bool) -> String {
+    let lines = report.distributed.iter().map(|part| {
+        let partition = match part.partition.values().next() {
+            Some(_) => format!("{}: ", part.partition),
+            None => String::new(),
+        };
+        let (rows, files) = (counted(part.rows, "row"), counted(part.files, "file"));
+        let what = if dry_run { "would get buckets" } else { "got buckets" };
+        let buckets = counted(u64::from(part.buckets.unsigned_abs()), "bucket");
+        format!("{partition}{rows} in {files} {what}, of {buckets}\n")
+    });
+    lines.collect()
 }
 
 /// The rule as the option that it follows.

@@ -85,8 +85,6 @@ pub enum Treatment {
     Accepts(&'static [&'static str], Uses),
     /// These values are refused for these uses of a table.
     Refuses(&'static [&'static str], Uses),
-    /// Only positive numbers are accepted for these uses.
-    AcceptsPositive(Uses),
 }
 
 /// For which uses of a table a value is refused.
@@ -155,7 +153,6 @@ impl fmt::Display for Treatment {
             Self::Accepts([], uses) => f.write_str(refused(uses)),
             Self::Accepts(names, uses) => write!(f, "{} unless `{}`", refused(uses), names.join("`, `")),
             Self::Refuses(names, uses) => write!(f, "{} if `{}`", refused(uses), names.join("`, `")),
-            Self::AcceptsPositive(uses) => write!(f, "{} unless positive", refused(uses)),
         }
     }
 }

@@ -113,7 +113,7 @@ impl CompactService {
 
     /// What the next round would do, in its order; nothing is changed. Errors: as [`next_round`](Self::next_round).
     pub async fn dry_run(&mut self) -> Result<RoundReport> {
-        let (jobs, mut report) = self.queue().await?;
+        let (jobs, mut report) = self.queue(true).await?;
         report.buckets = jobs.iter().map(Queued::report).collect();
         Ok(report)
     }

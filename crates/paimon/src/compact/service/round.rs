@@ -64,7 +64,7 @@ impl CompactService {
     pub(super) async fn round(&mut self) -> Result<RoundReport> {
         let clock = Arc::clone(&self.env().clock);
         let start_ms = clock.now_ms();
-        let (queue, mut report) = self.queue().await?;
+        let (queue, mut report) = self.queue(false).await?;
         let jobs = self.settings.jobs.max(1);
         let stop = self.stop.clone();
         let work = stream::iter(queue).map(|queued| queued.run(stop.clone()));
@@ -77,8 +77,8 @@ impl CompactService {
         Ok(report)
     }
 
-    /// The buckets to be compacted, most debt first, and the report so far.
-    pub(super) async fn queue(&mut self) -> Result<(Vec<Queued>, RoundReport)> {
+    /// The buckets to be compacted, most debt first, and the report so far. Unless it is a dry run, rows without a bucket get one first.
+    pub(super) async fn queue(&mut self, dry_run: bool) -> Result<(Vec<Queued>, RoundReport)> {
         self.rounds += 1;
         let mut report = RoundReport {
             round: self.rounds,
@@ -94,7 +94,7 @@ impl CompactService {
             if self.stop.is_asked() || !table.is_due(now_ms) {
                 continue;
             }
-            match table.look(&scope, now_ms).await {
+            match table.look(&scope, now_ms, dry_run).await {
                 Ok(None) => {}
                 Ok(Some(found)) => {
                     report.tables_looked_at += 1;

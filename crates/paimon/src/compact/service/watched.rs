@@ -13,6 +13,7 @@ use crate::bucket::BucketStores;
 use crate::compact::job::BucketJob;
 use crate::compact::look::{Scope, look};
 use crate::error::{Error, Result};
+use crate::postpone::distribute;
 use crate::table::Table;
 use crate::write::{TableCommit, certainly_not_committed};
 
@@ -64,8 +65,8 @@ impl WatchedTable {
         self.back_off.is_due(now_ms)
     }
 
-    /// What there is to do. `None`: nothing has changed since there was nothing.
-    pub(super) async fn look(&mut self, scope: &Scope, now_ms: i64) -> Result<Option<Found>> {
+    /// What there is to do. `None`: nothing has changed since there was nothing. Unless it is a dry run, rows without a bucket get one first.
+    pub(super) async fn look(&mut self, scope: &Scope, now_ms: i64, dry_run: bool) -> Result<Option<Found>> {
         let latest = self.stores.table().snapshot_store().latest_id().await?;
         if let Some((snapshot, at_ms)) = self.settled
             && snapshot == latest
@@ -74,6 +75,9 @@ impl WatchedTable {
             return Ok(None);
         }
         self.refresh().await?;
+        for got in distribute(self.stores.table(), scope, dry_run).await? {
+            tracing::info!(table = self.name, partition = %got.partition, rows = got.rows, buckets = got.buckets, dry_run, "rows get buckets");
+        }
         let look = look(&self.stores, scope).await?;
         self.back_off = BackOff::default();
         self.settled = look.jobs.is_empty().then_some((latest, now_ms));
