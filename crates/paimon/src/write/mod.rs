@@ -2,6 +2,7 @@
 
 mod builder;
 mod commit;
+mod local;
 mod record_writer;
 mod route;
 mod rows;

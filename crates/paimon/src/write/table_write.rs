@@ -4,17 +4,15 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::Int8Type;
 use arrow_array::{Int8Array, RecordBatch, RecordBatchOptions};
 use paimon_format::env::Budget;
-use paimon_format::kv::{KvBatch, KvSchema};
+use paimon_format::kv::KvBatch;
 use paimon_format::meta::CommitMessage;
 use paimon_format::options::Options;
 use paimon_format::row::BinaryRow;
 use paimon_format::types::{Datum, RowKind, array_from_datums, arrow_schema};
 use paimon_lsm::pick::PickRule;
-use paimon_lsm::write::{LocalMerger, WaitCompaction};
+use paimon_lsm::write::WaitCompaction;
 use paimon_manifest::scan::BucketFiles;
 use paimon_manifest::snapshot::Snapshot;
 
@@ -24,13 +22,11 @@ use crate::error::{Error, Result};
 use crate::options::{self, RowSettings};
 use crate::postpone::PostponedFiles;
 use crate::table::Table;
+use crate::write::local::LocalMerge;
 use crate::write::record_writer::RecordWriter;
 use crate::write::route::{self, Part, Partitioned};
 use crate::write::rows::{Prepared, RowPreparation};
 use crate::write::watch::TableWriteWatch;
-
-/// The position of the sequence number among the columns of a merged batch; the kind follows.
-const SEQUENCE_COLUMN: usize = 0;
 
 /// Writes rows into the buckets of a table. One task owns it; two of them may write to one table, but not to one bucket unless
 /// both are `write-only`.
@@ -62,7 +58,7 @@ pub struct TableWrite {
     /// A call failed or was dropped where a batch is in some of its buckets and not in others, or a part of a commit was taken out.
     half_done: bool,
     /// `local-merge-buffer-size`: rows wait here first.
-    local: Option<LocalMerger>,
+    local: Option<LocalMerge>,
     /// `write.sequence-number-init-mode` is `snapshot`.
     sequence_from_snapshot: bool,
     /// New writers number their records from here on, or from above those of their bucket.
@@ -128,7 +124,7 @@ impl TableWrite {
             assigner,
             postponed: None,
             half_done: false,
-            local: local_merger(&table, &settings)?,
+            local: LocalMerge::new(&table, &settings)?,
             sequence_from_snapshot: settings.sequence_from_snapshot,
             first_sequence: 0,
             watch: TableWriteWatch::new(buffers.clone()),
@@ -172,7 +168,7 @@ impl TableWrite {
         let Some(local) = &mut self.local else {
             return self.distribute(prepared).await;
         };
-        let has_room = local.push(&prepared.rows, &row_kinds(&prepared.kinds)?)?;
+        let has_room = local.push(&prepared)?;
         match has_room {
             true => Ok(()),
             false => self.flush_local().await,
@@ -194,12 +190,8 @@ impl TableWrite {
             return Ok(());
         };
         self.half_done = true;
-        for batch in local.drain().await? {
-            let mut rows = batch.columns.clone();
-            rows.remove_column(SEQUENCE_COLUMN);
-            let kinds = rows.remove_column(SEQUENCE_COLUMN);
-            let kinds = kinds.as_primitive::<Int8Type>().clone();
-            self.distribute(Prepared { rows, kinds }).await?;
+        for merged in local.drain().await? {
+            self.distribute(merged).await?;
             self.half_done = true;
         }
         self.half_done = false;
@@ -475,26 +467,8 @@ impl TableWrite {
     }
 }
 
-/// What merges rows before they go to their buckets, if the table's options ask for that.
-fn local_merger(table: &Table, settings: &RowSettings) -> Result<Option<LocalMerger>> {
-    let Some(bytes) = settings.local_merge_bytes else {
-        return Ok(None);
-    };
-    let schema = table.schema();
-    let key = schema.primary_keys.iter().filter_map(|name| schema.position(name));
-    let schema = KvSchema::new(
-        schema.id,
-        schema.fields.clone(),
-        key.collect(),
-        schema.sequence_order()?,
-    )?;
-    let engine = table.context().registry().for_options(&schema, table.options())?;
-    let env = table.context().env().clone();
-    Ok(Some(LocalMerger::new(Arc::new(schema), engine, env, bytes)?))
-}
-
 /// The kinds of a part, which were checked with the rows.
-fn row_kinds(kinds: &Int8Array) -> Result<Vec<RowKind>> {
+pub(super) fn row_kinds(kinds: &Int8Array) -> Result<Vec<RowKind>> {
     let kinds = kinds.values().iter().map(|&kind| RowKind::from_byte(kind));
     kinds
         .collect::<Option<_>>()
