@@ -1,9 +1,13 @@
 #!/usr/bin/env python3
-"""Reads `default.t` of each warehouse with pypaimon: the rows of every snapshot, a JSON line each, as the Java oracle's `rows`.
+"""Reads `default.t` of each warehouse with pypaimon: a JSON line a snapshot, as the Java oracle does it.
+
+    read_pypaimon.py rows WAREHOUSE...        the rows of every snapshot
+    read_pypaimon.py changelog WAREHOUSE...   what a stream gives from the first snapshot on
 
 Values are written as testdata/oracle/README.md says. Tables with features that pypaimon does not have are reported as skipped.
 """
 
+import asyncio
 import decimal
 import importlib.metadata
 import json
@@ -12,6 +16,7 @@ import sys
 
 import pyarrow
 from pypaimon import CatalogFactory
+from pypaimon.read.streaming_table_scan import AsyncStreamingTableScan
 
 TABLE = "default.t"
 VERSION = importlib.metadata.version("pypaimon")
@@ -75,10 +80,14 @@ def rows(table):
     return [["+I", *(value(column[at]) for column in columns)] for at in range(read.num_rows)]
 
 
+def open_table(warehouse):
+    return CatalogFactory.create({"warehouse": str(warehouse)}).get_table(TABLE)
+
+
 def answers(warehouse):
     snapshots = pathlib.Path(warehouse) / "default.db" / "t" / "snapshot"
     ids = sorted(int(file.name.split("-")[1]) for file in snapshots.glob("snapshot-*"))
-    table = CatalogFactory.create({"warehouse": str(warehouse)}).get_table(TABLE)
+    table = open_table(warehouse)
     for id in ids:
         try:
             yield {"snapshot": id, "rows": rows(table.copy({"scan.snapshot-id": str(id)}))}
@@ -88,9 +97,44 @@ def answers(warehouse):
             yield {"snapshot": id, "error": f"{type(error).__name__}: {error}"}
 
 
-for warehouse in sys.argv[1:]:
+async def plans(table):
+    """What a stream reads of each snapshot, until it has caught up with the table."""
+    latest = table.snapshot_manager().get_latest_snapshot().id
+    # Far behind, a scan would rather compare two states than read the changes between them: it must not be so far.
+    scan = AsyncStreamingTableScan(table, poll_interval_ms=10, prefetch_enabled=False, diff_threshold=latest + 1)
+    scan.next_snapshot_id = 1
+    stream = scan.stream()
+    while scan.next_snapshot_id <= latest:
+        plan = asyncio.ensure_future(anext(stream))
+        # The scan plans without pauses: one that pauses has nothing to give.
+        while not plan.done() and scan.next_snapshot_id <= latest:
+            await asyncio.sleep(0.001)
+        if not plan.done():
+            plan.cancel()
+            return
+        yield plan.result()
+
+
+async def changes(warehouse):
+    table = open_table(warehouse)
+    read = table.new_stream_read_builder().with_include_row_kind().new_read()
+    names = ["_row_kind", *(field.name for field in table.fields)]
+    found = []
+    async for plan in plans(table):
+        batch = read.to_arrow(plan.splits())
+        columns = [batch.column(name) for name in names] if batch is not None and batch.num_rows else []
+        rows = [[value(column[at]) for column in columns] for at in range(len(columns[0]) if columns else 0)]
+        found.append({"snapshot": plan.snapshot_id, "changelog": rows})
+    return found
+
+
+READS = {"rows": answers, "changelog": lambda warehouse: asyncio.run(changes(warehouse))}
+
+for warehouse in sys.argv[2:]:
     try:
-        for answer in answers(warehouse):
+        for answer in READS[sys.argv[1]](warehouse):
             print(json.dumps({"warehouse": warehouse, **answer}, ensure_ascii=False))
+    except NotImplementedError as error:
+        print(json.dumps({"warehouse": warehouse, "skipped": f"pypaimon {VERSION}: {error}"}, ensure_ascii=False))
     except Exception as error:
         print(json.dumps({"warehouse": warehouse, "error": f"{type(error).__name__}: {error}"}, ensure_ascii=False))

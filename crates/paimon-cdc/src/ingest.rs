@@ -85,8 +85,13 @@ pub struct Ingest {
     position: Option<Position>,
     resume_at: Option<Position>,
     uncommitted_rows: u64,
+    /// Of this run: full compactions are due after so many.
+    commits: i64,
     counts: Counts,
 }
+
+/// A multiple of every `full-compaction.delta-commits`.
+const ALWAYS_DUE: i64 = 0;
 
 impl Ingest {
     /// Opens the table for writing, and finds out where an earlier run ended.
@@ -114,6 +119,7 @@ impl Ingest {
             position: resume_at.clone(),
             resume_at,
             uncommitted_rows: 0,
+            commits: 0,
             counts: Counts::default(),
         })
     }
@@ -233,12 +239,22 @@ impl Ingest {
         self.writer.write_with_kinds(&batch, &kinds).await
     }
 
-    /// Commits the rows of all records so far. With `wait_compaction` the compactions that are due end first and go along.
+    /// Commits the rows of all records so far. With `wait_compaction` the compactions that are due end first and go along. They do so in
+    /// any case where the table wants it (`lookup-wait`), and when a full compaction is due: after `full-compaction.delta-commits` commits
+    /// of this run, and before its end.
     ///
     /// Returns the newest snapshot made; `None` when there was nothing to commit. Errors: as [`TableCommit::commit`].
     pub async fn commit(&mut self, wait_compaction: bool) -> Result<Option<i64>, Error> {
+        self.commits += 1;
+        self.commit_as(self.commits, wait_compaction).await
+    }
+
+    /// `number`: which decides on full compactions.
+    async fn commit_as(&mut self, number: i64, wait_compaction: bool) -> Result<Option<i64>, Error> {
         self.write_batch().await?;
-        let messages = self.writer.prepare_commit(wait_compaction).await?;
+        let full = self.writer.compact_if_due(number).await?;
+        let wait = wait_compaction || full || self.writer.prepare_commit_wait_compaction();
+        let messages = self.writer.prepare_commit(wait).await?;
         let Some(position) = &self.position else {
             return Ok(None);
         };
@@ -257,7 +273,7 @@ impl Ingest {
     /// Changes the schema and goes on with a writer for the new one.
     async fn evolve(&mut self, changes: &[SchemaChange]) -> Result<(), Error> {
         // The new writer must see the files of the old one: their sequence numbers come first.
-        self.commit(true).await?;
+        self.commit_as(ALWAYS_DUE, true).await?;
         self.table = match self.table.alter(changes).await {
             Ok(table) => table,
             Err(error) => {
@@ -285,7 +301,7 @@ impl Ingest {
 
     /// Commits the rest and closes the writer. Returns the counts of the whole run.
     pub async fn finish(mut self) -> Result<Counts, Error> {
-        let committed = self.commit(true).await;
+        let committed = self.commit_as(ALWAYS_DUE, true).await;
         self.writer.abort().await;
         committed?;
         Ok(self.counts)

@@ -256,9 +256,7 @@ impl LookupFiles {
                 Ok(None) => {}
                 Err(error) => {
                     for (file, name) in made {
-                        if let Err(error) = store.delete(&file, &name).await {
-                            tracing::warn!(name, %error, "an unused lookup file could not be deleted");
-                        }
+                        delete_quietly(store.as_ref(), &file, &name).await;
                     }
                     return Err(error);
                 }
@@ -293,7 +291,10 @@ impl LookupFiles {
         if file.extra_files.contains(&name) {
             return Ok(None);
         }
-        upload(&self.env, store, file, &name, &local).await?;
+        if let Err(error) = upload(&self.env, store, file, &name, &local).await {
+            delete_quietly(store, file, &name).await;
+            return Err(error);
+        }
         file.extra_files.push(name.clone());
         Ok(Some(name))
     }
@@ -346,6 +347,13 @@ impl LookupFiles {
     fn rows_a_block(&self, file: &DataFileMeta) -> u64 {
         let row_bytes = u64::try_from(file.file_size).unwrap_or(0) * EXPANSION / rows_of(file);
         self.settings.files.block_bytes as u64 / row_bytes.max(1)
+    }
+}
+
+/// Deletes a sidecar that nobody will name. One that stays is an orphan, which is no reason to fail.
+async fn delete_quietly(store: &dyn RemoteLookupStore, file: &DataFileMeta, name: &str) {
+    if let Err(error) = store.delete(file, name).await {
+        tracing::warn!(name, %error, "an unused lookup file could not be deleted");
     }
 }
 

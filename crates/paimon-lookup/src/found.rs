@@ -112,7 +112,7 @@ pub(crate) struct Answers {
     found: Vec<Option<Hit>>,
     files: Vec<Arc<str>>,
     batches: Vec<KvBatch>,
-    rows: u32,
+    rows: usize,
 }
 
 impl Answers {
@@ -130,20 +130,21 @@ impl Answers {
         if hits.keys.is_empty() {
             return Ok(());
         }
-        let number = self.files.len() as u32;
+        let number = index(self.files.len())?;
         self.files.push(file.into());
         let with_rows = hits.rows.is_some();
         for (i, &key) in hits.keys.iter().enumerate() {
             let position = hits.positions.as_ref().and_then(|positions| positions.get(i));
+            let row = with_rows.then(|| index(self.rows + i)).transpose()?;
             let found = self.found.get_mut(key as usize);
             let found = found.ok_or_else(|| FormatError::internal(format!("no key {key} was asked")))?;
             *found = Some(Hit {
-                row: with_rows.then_some(self.rows + i as u32),
+                row,
                 position: position.map(|&position| (number, position)),
             });
         }
         if let Some(rows) = hits.rows {
-            self.rows += rows.len() as u32;
+            self.rows += rows.len();
             self.batches.push(rows);
         }
         Ok(())
@@ -163,6 +164,11 @@ impl Answers {
             files: self.files,
         })
     }
+}
+
+/// Errors: `Unsupported`: a look-up finds at most 2^32 rows.
+fn index(at: usize) -> Result<u32, FormatError> {
+    u32::try_from(at).map_err(|_| FormatError::unsupported(format!("{at} rows or files in the answer to one look-up")))
 }
 
 /// The rows of batches, one after the other, without positions; `None`: there are none.

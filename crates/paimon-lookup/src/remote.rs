@@ -12,8 +12,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 use paimon_format::FormatError;
-use paimon_format::meta::{BucketPaths, DataFileMeta, FileLocation};
-use paimon_format::storage::{Storage, StorageFactory, StorageWriter};
+use paimon_format::meta::{BucketPaths, DataFileMeta};
+use paimon_format::storage::{FileRoots, Storage, StorageWriter};
 use paimon_merge::changelog::LookupNeed;
 
 use crate::persist::{VERSION, identifier};
@@ -39,33 +39,18 @@ pub trait RemoteLookupStore: Debug + Send + Sync {
 /// Remote lookup files of one bucket, each beside its data file.
 #[derive(Clone, Debug)]
 pub struct BucketRemoteLookups {
-    storage: Arc<dyn Storage>,
+    roots: FileRoots,
     paths: BucketPaths,
-    external: Option<Arc<dyn StorageFactory>>,
 }
 
 impl BucketRemoteLookups {
-    /// For a bucket at `paths` below the root of `storage`. `external` opens places of data files that are not below it; without it such
-    /// files are refused.
-    pub fn new(storage: Arc<dyn Storage>, paths: BucketPaths, external: Option<Arc<dyn StorageFactory>>) -> Self {
-        Self {
-            storage,
-            paths,
-            external,
-        }
+    /// For a bucket at `paths` below these roots.
+    pub fn new(roots: FileRoots, paths: BucketPaths) -> Self {
+        Self { roots, paths }
     }
 
     async fn locate(&self, file: &DataFileMeta, name: &str) -> Result<(Arc<dyn Storage>, String), FormatError> {
-        let path = match self.paths.extra_file(file, name) {
-            FileLocation::Table(path) => return Ok((Arc::clone(&self.storage), path)),
-            FileLocation::External(path) => path,
-        };
-        match (&self.external, path.rsplit_once('/')) {
-            (Some(factory), Some((directory, name))) => Ok((factory.open(directory).await?, name.to_owned())),
-            _ => Err(FormatError::unsupported(format!(
-                "{path}: a file outside of the table's root"
-            ))),
-        }
+        self.roots.locate(self.paths.extra_file(file, name)).await
     }
 }
 

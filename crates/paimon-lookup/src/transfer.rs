@@ -47,7 +47,7 @@ pub(crate) async fn download(
 
 /// Copies a lookup file to the sidecar `name`.
 ///
-/// Errors: those of the store. The sidecar is not there then, or its state is unknown.
+/// Errors: those of the store. Whether the sidecar is there is unknown then.
 pub(crate) async fn upload(
     env: &Env,
     store: &dyn RemoteLookupStore,

@@ -56,7 +56,8 @@ pub trait LookupSource: Debug + Send + Sync {
 
     /// Sees outputs of a compaction before they are reported; may add sidecars to them (`extra_files`).
     ///
-    /// Errors fail the compaction, whose outputs and their sidecars are then deleted.
+    /// Errors fail the compaction, whose outputs and their sidecars are then deleted, as [`KvFiles`](paimon_format::kv::KvFiles) does it; those
+    /// of a call that fails delete nothing but what it made itself.
     async fn written(&self, files: Vec<DataFileMeta>) -> Result<Vec<DataFileMeta>, LsmError>;
 
     /// These files have left the tree; what is cached of them may go.

@@ -152,11 +152,7 @@ impl BucketStores {
         let Some(lookups) = &self.lookups else {
             return Ok(None);
         };
-        let remote = BucketRemoteLookups::new(
-            Arc::clone(self.table.storage()),
-            self.table.paths().bucket(partition, bucket)?,
-            Some(Arc::clone(self.table.context().storages())),
-        );
+        let remote = BucketRemoteLookups::new(self.roots(), self.table.paths().bucket(partition, bucket)?);
         let levels = LookupLevels::builder(
             self.env(),
             Arc::clone(files),
@@ -246,13 +242,16 @@ impl BucketStores {
     /// Reads and writes the deletion vectors of a bucket.
     pub(crate) fn deletion_vectors(&self, partition: &BinaryRow, bucket: i32) -> Result<DeletionVectorsIndexFile> {
         let table = &self.table;
-        let roots = FileRoots::new(Arc::clone(table.storage())).with_external(Arc::clone(table.context().storages()));
         Ok(DeletionVectorsIndexFile::new(
-            roots,
+            self.roots(),
             table.paths().bucket(partition, bucket)?,
             Arc::clone(&self.index_names),
             self.vectors.map(|vectors| vectors.kind).unwrap_or_default(),
         ))
+    }
+
+    fn roots(&self) -> FileRoots {
+        FileRoots::new(Arc::clone(self.table.storage())).with_external(Arc::clone(self.table.context().storages()))
     }
 
     fn env(&self) -> Env {

@@ -1,7 +1,10 @@
-//! Both keep the law of merge engines, and are used by write, compaction and read.
+//! Both keep the law of merge engines, and are used by write, compaction, changelog and read.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::ffi::OsString;
 use std::io::{Cursor, Write};
+use std::process::Command;
 use std::sync::{Arc, Mutex};
 
 use custom_merge_engine::{highest_score, registry};
@@ -11,6 +14,7 @@ use paimon_format::kv::KvSchema;
 use paimon_format::options::Options;
 use paimon_format::types::{DataField, DataType, TypeKind};
 use paimon_merge::testing::{check_created, check_engine};
+use serde_json::Value;
 
 fn schema(column: &str) -> Arc<KvSchema> {
     let fields = vec![
@@ -139,6 +143,83 @@ async fn the_function_writes_compacts_and_reads() {
     ];
     let expected = "{\"id\":1,\"flags\":7}\n{\"id\":2,\"flags\":9}";
     walk("flags", &options, commits, expected).await;
+}
+
+/// The changes of a table whose compactions look old rows up, as `+I 1 5`; each commit is compacted at once.
+async fn changes(column: &str, options: &[&str], commits: &[&str]) -> Vec<String> {
+    let shell = Shell::new();
+    let declared = format!("{column} BIGINT");
+    let mut create = vec!["create", "@t", "--column", "id BIGINT", "--column", &declared];
+    create.extend([
+        "--primary-key",
+        "id",
+        "-D",
+        "bucket=1",
+        "-D",
+        "changelog-producer=lookup",
+    ]);
+    create.extend(["-D", "changelog-producer.row-deduplicate=true"]);
+    create.extend(options);
+    shell.ok(&create, "").await;
+    for rows in commits {
+        shell.ok(&["write", "@t", "-"], rows).await;
+    }
+    let told = shell.ok(&["changelog", "@t", "--from", "earliest", "--json"], "").await;
+    let lines = told.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    lines
+        .map(|line| format!("{} {} {}", line["rowkind"].as_str().unwrap(), line["id"], line[column]))
+        .collect()
+}
+
+#[tokio::test]
+async fn the_engine_tells_what_changed() {
+    let commits = [
+        "{\"id\":1,\"score\":5}\n{\"id\":2,\"score\":1}",
+        "{\"id\":1,\"score\":3}\n{\"id\":2,\"score\":4}",
+        "{\"id\":1,\"score\":4}\n{\"id\":3,\"score\":1}\n{\"id\":3,\"score\":2}",
+    ];
+    let found = changes("score", &["-D", "merge-engine=highest-score"], &commits).await;
+    assert_eq!(found, ["+I 1 5", "+I 2 1", "-U 2 1", "+U 2 4", "+I 3 2"]);
+}
+
+#[tokio::test]
+async fn the_function_tells_what_changed() {
+    let options = [
+        "-D",
+        "merge-engine=aggregation",
+        "-D",
+        "fields.flags.aggregate-function=bit_or",
+    ];
+    let commits = [
+        "{\"id\":1,\"flags\":1}\n{\"id\":2,\"flags\":8}",
+        "{\"id\":1,\"flags\":6}\n{\"id\":2,\"flags\":8}",
+    ];
+    let found = changes("flags", &options, &commits).await;
+    assert_eq!(found, ["+I 1 1", "+I 2 8", "-U 1 1", "+U 1 7"]);
+}
+
+/// The binary itself knows both.
+#[test]
+fn the_command_line_is_a_binary() {
+    let dir = tempfile::tempdir().unwrap();
+    let table = dir.path().join("t");
+    let run = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_custom-merge-engine"));
+        let output = command.args(&args[..1]).arg(&table).args(&args[1..]).output().unwrap();
+        assert!(output.status.success(), "{args:?} {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let column = [
+        "create",
+        "--column",
+        "id BIGINT",
+        "--column",
+        "score BIGINT",
+        "--primary-key",
+        "id",
+    ];
+    run(&[&column[..], &["-D", "bucket=1", "-D", "merge-engine=highest-score"]].concat());
+    assert_eq!(run(&["read"]), "id  score\n");
 }
 
 #[tokio::test]

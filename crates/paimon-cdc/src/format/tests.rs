@@ -148,25 +148,24 @@ fn records_without_rows_are_passed() {
     }
 }
 
+/// The columns that a record declares.
+fn columns(format: ChangeFormat, record: &str) -> String {
+    let mut found = RecordRows::default();
+    let typer = RowTyper::new(&one_key());
+    let decoded = format
+        .decoder(None)
+        .decode(record, &mut |change| typer.add(&change, &mut found))
+        .unwrap();
+    let columns = match decoded {
+        Decoded::Columns(columns) => columns,
+        _ => found.columns,
+    };
+    let columns = columns.iter().map(|(name, data_type)| format!("{name} {data_type}"));
+    columns.collect::<Vec<_>>().join("; ")
+}
+
 #[test]
 fn statements_and_schemas_name_columns() {
-    let columns = |format: ChangeFormat, record: &str| {
-        let mut found = RecordRows::default();
-        let typer = RowTyper::new(&one_key());
-        let decoded = format
-            .decoder(None)
-            .decode(record, &mut |change| typer.add(&change, &mut found))
-            .unwrap();
-        let columns = match decoded {
-            Decoded::Columns(columns) => columns,
-            _ => found.columns,
-        };
-        columns
-            .iter()
-            .map(|(name, data_type)| format!("{name} {data_type}"))
-            .collect::<Vec<_>>()
-            .join("; ")
-    };
     assert_eq!(
         columns(
             ChangeFormat::Debezium,
@@ -196,4 +195,60 @@ fn statements_and_schemas_name_columns() {
         columns(ChangeFormat::Debezium, &record),
         "id BIGINT; p DECIMAL(10, 2); a ARRAY<STRING>; b BINARY(2); g STRING"
     );
+}
+
+/// A Debezium event of a new row, with its schema: name, type and semantic type of each column.
+fn debezium_insert(columns: &[(&str, &str, &str)], row: &str) -> String {
+    let columns = columns.iter().map(|(column, of, name)| match *name {
+        "" => format!(r#"{{"field":"{column}","type":"{of}"}}"#),
+        name => format!(r#"{{"field":"{column}","type":"{of}","name":"{name}"}}"#),
+    });
+    let columns = columns.collect::<Vec<_>>().join(",");
+    let schema = format!(r#"{{"fields":[{{"field":"after","fields":[{columns}]}}]}}"#);
+    format!(r#"{{"schema":{schema},"payload":{{"op":"c","after":{row}}}}}"#)
+}
+
+/// Times of day are times, not numbers; doubles keep their digits.
+#[test]
+fn debezium_declares_types_by_their_names() {
+    for (of, name, expected) in [
+        ("int32", "io.debezium.time.Time", "TIME(3)"),
+        ("int64", "io.debezium.time.MicroTime", "TIME(3)"),
+        ("int64", "io.debezium.time.NanoTime", "TIME(3)"),
+        ("int32", "org.apache.kafka.connect.data.Time", "TIME(3)"),
+        ("int32", "io.debezium.time.Date", "DATE"),
+        ("int64", "io.debezium.time.Timestamp", "TIMESTAMP(3)"),
+        ("int64", "io.debezium.time.MicroTimestamp", "TIMESTAMP(6)"),
+        ("int64", "io.debezium.time.NanoTimestamp", "TIMESTAMP(9)"),
+        ("string", "io.debezium.time.ZonedTimestamp", "TIMESTAMP(6)"),
+        ("float32", "", "FLOAT"),
+        ("float64", "", "DOUBLE"),
+        ("int16", "", "SMALLINT"),
+    ] {
+        let record = debezium_insert(&[("id", "int32", ""), ("x", of, name)], r#"{"id":1,"x":null}"#);
+        assert_eq!(
+            columns(ChangeFormat::Debezium, &record),
+            format!("x {expected}"),
+            "{of} {name}"
+        );
+    }
+}
+
+#[test]
+fn debezium_times_and_doubles_are_read_as_declared() {
+    let declared = [
+        ("id", "int32", ""),
+        ("t", "int32", "io.debezium.time.Time"),
+        ("m", "int64", "io.debezium.time.MicroTime"),
+        ("d", "float64", ""),
+    ];
+    let row = r#"{"id":1,"t":45296789,"m":45296789123,"d":0.1234567890123}"#;
+    let table = [("id", "INT"), ("t", "TIME(3)"), ("m", "TIME(3)"), ("d", "DOUBLE")];
+    let table = table.map(|(name, data_type)| (name.to_owned(), data_type.to_owned()));
+    let typer = RowTyper::new(&schema(&table, &["id".to_owned()]));
+    let mut decoder = ChangeFormat::Debezium.decoder(None);
+    let found = rows_of(&mut *decoder, &typer, &debezium_insert(&declared, row)).unwrap();
+    let time = Datum::Time(45_296_789);
+    let expected = vec![Datum::Int32(1), time.clone(), time, Datum::Float64(0.123_456_789_012_3)];
+    assert_eq!(found.rows, [(RowKind::Insert, expected)]);
 }

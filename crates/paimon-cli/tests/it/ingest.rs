@@ -472,3 +472,39 @@ async fn wrong_arguments_are_refused() {
         "error: the last commit of user \"u\" (snapshot 1) is not one of an ingest job: it has no property 'ingest.input'\n"
     );
 }
+
+/// A changelog that full compactions tell comes with every so many commits, and with the last one.
+#[tokio::test]
+async fn full_compactions_come_after_so_many_commits_and_at_the_end() {
+    let shell = Shell::new();
+    let table = [
+        "create",
+        "@t",
+        "--column",
+        "id BIGINT",
+        "--column",
+        "city STRING",
+        "--primary-key",
+        "id",
+    ];
+    let options = [
+        "bucket=1",
+        "changelog-producer=full-compaction",
+        "full-compaction.delta-commits=2",
+    ];
+    let options = options.iter().flat_map(|option| ["-D", option]);
+    shell.ok(&table.into_iter().chain(options).collect::<Vec<_>>()).await;
+    let args = ["ingest", "@t", "--format", "json", "--commit-rows", "1"];
+    let rows = "{\"id\":1,\"city\":\"Wien\"}\n{\"id\":1,\"city\":\"Brno\"}\n{\"id\":2,\"city\":\"Graz\"}\n{\"id\":2,\"city\":\"Linz\"}\n{\"id\":3,\"city\":\"Bern\"}";
+    let ran = shell.run_with_input(&args, rows).await;
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    let changes = shell.ok(&["changelog", "@t", "--from", "earliest", "--json"]).await;
+    let found: Vec<String> = changes
+        .lines()
+        .map(|line| {
+            let line: Value = serde_json::from_str(line).unwrap();
+            format!("{} {} {}", line["rowkind"], line["id"], line["city"]).replace('"', "")
+        })
+        .collect();
+    assert_eq!(found, ["+I 1 Brno", "+I 2 Linz", "+I 3 Bern"]);
+}

@@ -145,6 +145,9 @@ pub trait KvFiles: Debug + Send + Sync {
 
     /// Removes a file that no snapshot can name (an aborted or superseded output), with its sidecars.
     async fn delete(&self, file: &DataFileMeta) -> Result<(), FormatError>;
+
+    /// Removes one sidecar of a file that stays: no snapshot can name it. One that is not there is no error.
+    async fn delete_extra(&self, file: &DataFileMeta, name: &str) -> Result<(), FormatError>;
 }
 
 /// Takes batches in key order and rolls files at the target size. After `abort` none of its files is left.

@@ -197,12 +197,16 @@ impl KvFiles for TableKvFiles {
     }
 
     async fn delete(&self, file: &DataFileMeta) -> Result<(), FormatError> {
-        let SinkParts { paths, roots, .. } = &*self.parts;
-        let extra = file.extra_files.iter().map(|name| paths.extra_file(file, name));
-        for location in std::iter::once(paths.data_file(file)).chain(extra) {
-            let (storage, path) = roots.locate(location).await?;
-            storage.delete(&path).await?;
+        let (storage, path) = self.parts.roots.locate(self.parts.paths.data_file(file)).await?;
+        storage.delete(&path).await?;
+        for name in &file.extra_files {
+            self.delete_extra(file, name).await?;
         }
         Ok(())
+    }
+
+    async fn delete_extra(&self, file: &DataFileMeta, name: &str) -> Result<(), FormatError> {
+        let (storage, path) = self.parts.roots.locate(self.parts.paths.extra_file(file, name)).await?;
+        Ok(storage.delete(&path).await?)
     }
 }

@@ -10,7 +10,7 @@ use paimon_format::kv::{KvBatch, KvFiles, KvSchema, ReadSpec, TableKvFiles};
 use paimon_format::meta::{BucketPaths, DataFileMeta, PathSettings, TablePaths};
 use paimon_format::options::Options;
 use paimon_format::row::{BinaryRow, row_at};
-use paimon_format::storage::{LocalStorage, MemoryStorage, Storage};
+use paimon_format::storage::{FileRoots, LocalStorage, MemoryStorage, Storage};
 use paimon_format::types::{DataField, DataType, Datum};
 use paimon_lookup::{BucketRemoteLookups, LookupFileCache, LookupLevels, LookupSettings};
 use paimon_lsm::lookup::{LookupSource, SortedKeys};
@@ -107,7 +107,10 @@ impl JavaTable {
         let files = Arc::clone(&self.files);
         LookupLevels::builder(self.env.clone(), files, Arc::clone(&self.schema), cache.clone())
             .settings(self.settings.clone())
-            .remote(Arc::new(BucketRemoteLookups::new(storage, paths(), None)), self.need())
+            .remote(
+                Arc::new(BucketRemoteLookups::new(FileRoots::new(storage), paths())),
+                self.need(),
+            )
             .build()
             .unwrap()
     }

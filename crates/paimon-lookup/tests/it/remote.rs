@@ -12,7 +12,7 @@ use paimon_format::kv::{KvFiles, SchemaSource};
 use paimon_format::meta::{BucketPaths, DataFileMeta, PathSettings, TablePaths};
 use paimon_format::options::Options;
 use paimon_format::row::BinaryRow;
-use paimon_format::storage::{MemoryStorage, Storage, StorageError, StorageWriter};
+use paimon_format::storage::{FileRoots, MemoryStorage, Storage, StorageError, StorageWriter};
 use paimon_format::types::{DataField, DataType, TypeKind};
 use paimon_lookup::{BucketRemoteLookups, LookupFileCache, LookupLevels, RemoteLookupStore};
 use paimon_lsm::lookup::LookupSource;
@@ -43,7 +43,7 @@ impl Remote {
 
     fn store(&self) -> Arc<BucketRemoteLookups> {
         let storage: Arc<dyn Storage> = Arc::<MemoryStorage>::clone(&self.storage);
-        Arc::new(BucketRemoteLookups::new(storage, bucket_paths(), None))
+        Arc::new(BucketRemoteLookups::new(FileRoots::new(storage), bucket_paths()))
     }
 
     /// Another process: its own cache.

@@ -233,10 +233,13 @@ impl MergeTreeCompactManager {
         let Some(result) = outcome? else {
             return Ok(None);
         };
-        if let Some(vectors) = &mut self.vectors {
+        // They count once the levels have changed too.
+        let mut vectors = self.vectors.clone();
+        if let Some(vectors) = &mut vectors {
             result.apply_deletions(vectors)?;
         }
         let gone = self.levels.update(&result.before, &result.after)?;
+        self.vectors = vectors;
         self.rewriter.dropped(&result, |file| gone.contains(&file.file_name));
         Ok(Some(result))
     }

@@ -12,6 +12,7 @@ mod result;
 mod rewriter;
 mod running;
 mod settings;
+mod sidecars;
 mod task;
 mod upgrade;
 
@@ -24,5 +25,6 @@ pub use rewriter::MergeTreeCompactRewriter;
 pub(crate) use rewriter::delete_quietly;
 pub use running::RunningCompaction;
 pub use settings::CompactSettings;
+pub(crate) use sidecars::NewSidecars;
 pub use task::CompactTask;
 pub use upgrade::CompactStep;

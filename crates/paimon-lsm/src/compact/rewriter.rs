@@ -13,6 +13,7 @@ use paimon_merge::engine::MergeEngine;
 
 use super::changelog::ChangelogRules;
 use super::pipeline::{JobLookup, MergeJob, MergePipeline, MergeSinks, Merged, PipelineSettings, StageKind};
+use super::sidecars::NewSidecars;
 use super::upgrade::StepRules;
 use super::{ChangelogProducer, CompactResult, CompactSettings, CompactStep, CompactTask, RecordLevelExpire};
 use crate::LsmError;
@@ -160,7 +161,8 @@ impl MergeTreeCompactRewriter {
     ) -> Result<Option<CompactResult>, LsmError> {
         let begin_ms = self.env.clock.now_ms();
         let mut written = Vec::new();
-        let outcome = self.run_steps(task, cancelled, &mut written).await;
+        let mut moved = Vec::new();
+        let outcome = self.run_steps(task, cancelled, &mut written, &mut moved).await;
         match &outcome {
             Ok(Some(result)) => tracing::info!(
                 reason = ?task.reason,
@@ -181,6 +183,9 @@ impl MergeTreeCompactRewriter {
             for file in written {
                 delete_quietly(&*self.files, &file).await;
             }
+            for moved in moved {
+                moved.delete_quietly(&*self.files).await;
+            }
         }
         outcome
     }
@@ -190,6 +195,7 @@ impl MergeTreeCompactRewriter {
         task: &CompactTask,
         cancelled: &mut oneshot::Receiver<()>,
         written: &mut Vec<Arc<DataFileMeta>>,
+        moved: &mut Vec<NewSidecars>,
     ) -> Result<Option<CompactResult>, LsmError> {
         let mut result = CompactResult::default();
         for step in self.steps(task)? {
@@ -208,6 +214,7 @@ impl MergeTreeCompactRewriter {
                         }
                         if let Some(lookup) = &self.lookup {
                             upgraded = only(lookup.written(vec![upgraded]).await?)?;
+                            moved.extend(NewSidecars::of(&file, &upgraded));
                         }
                     }
                     result.before.push(file);

@@ -195,7 +195,15 @@ impl KvFiles for MemoryKvFiles {
     }
 
     async fn delete(&self, file: &DataFileMeta) -> Result<(), FormatError> {
-        self.state().files.remove(&file.file_name);
+        let mut state = self.state();
+        for name in std::iter::once(&file.file_name).chain(&file.extra_files) {
+            state.files.remove(name);
+        }
+        Ok(())
+    }
+
+    async fn delete_extra(&self, _file: &DataFileMeta, name: &str) -> Result<(), FormatError> {
+        self.state().files.remove(name);
         Ok(())
     }
 }

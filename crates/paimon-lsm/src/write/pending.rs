@@ -5,7 +5,7 @@ use std::sync::Arc;
 use paimon_format::dv::WrittenDeletionVectors;
 use paimon_format::meta::{CommitIncrement, CompactIncrement, DataFileMeta, DataIncrement, IndexFileMeta};
 
-use crate::compact::CompactResult;
+use crate::compact::{CompactResult, NewSidecars};
 
 /// Files of a bucket that no commit knows yet.
 ///
@@ -84,6 +84,17 @@ impl PendingIncrement {
     /// Hands everything out and starts anew.
     pub(super) fn drain(&mut self) -> CommitIncrement {
         std::mem::take(&mut self.increment)
+    }
+
+    /// Sidecars that files got when their level changed, for a writer that ends without a commit.
+    pub(super) fn uncommitted_sidecars(&self) -> Vec<NewSidecars> {
+        let compact = &self.increment.compact;
+        let moved = compact.compact_after.iter().filter_map(|after| {
+            let before = compact.compact_before.iter();
+            let before = before.into_iter().find(|before| before.file_name == after.file_name)?;
+            NewSidecars::of(before, after)
+        });
+        moved.collect()
     }
 
     /// Files that only this writer knows, for a writer that ends without a commit. An upgraded file shares its bytes with one that

@@ -253,6 +253,9 @@ impl MergeTreeWriter {
                 compaction.delete_index_file(file).await;
             }
         }
+        for moved in self.pending.uncommitted_sidecars() {
+            moved.delete_quietly(&*self.files).await;
+        }
         for file in self.pending.into_uncommitted_files() {
             delete_quietly(&*self.files, &file).await;
         }

@@ -2,7 +2,7 @@
 
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use futures::StreamExt;
@@ -11,8 +11,11 @@ use paimon_format::kv::{BatchSink, FileFormat, KvBatch, KvFiles, KvStream, ReadS
 use paimon_format::meta::{DataFileMeta, FileSource};
 use paimon_format::storage::StorageError;
 use paimon_format::{ErrorKind, FormatError};
-use paimon_lsm::testing::MemoryKvFiles;
+use paimon_lsm::LsmError;
+use paimon_lsm::lookup::{LookupSource, LookupView, SortedKeys};
+use paimon_lsm::testing::{MemoryKvFiles, ScanLookup};
 use paimon_lsm::write::WaitCompaction::{No, Yes};
+use paimon_merge::changelog::{Hits, LookupNeed};
 use tokio::sync::Semaphore;
 
 use crate::bucket::{Bucket, all, idle, print, write};
@@ -102,6 +105,10 @@ impl KvFiles for Faulty {
 
     async fn delete(&self, file: &DataFileMeta) -> Result<(), FormatError> {
         self.inner.delete(file).await
+    }
+
+    async fn delete_extra(&self, file: &DataFileMeta, name: &str) -> Result<(), FormatError> {
+        self.inner.delete_extra(file, name).await
     }
 }
 
@@ -367,4 +374,76 @@ async fn an_input_changelog_goes_with_its_flush() {
     );
     writer.close().await;
     assert_eq!(bucket.memory.names(), [""; 0]);
+}
+
+/// Puts a file beside each file that it sees, until it fails.
+#[derive(Debug)]
+struct Sidecars {
+    inner: ScanLookup,
+    files: MemoryKvFiles,
+    sample: KvBatch,
+    left: AtomicUsize,
+}
+
+#[async_trait]
+impl LookupSource for Sidecars {
+    async fn lookup(
+        &self,
+        keys: &SortedKeys,
+        view: &LookupView,
+        start_level: i32,
+        need: LookupNeed,
+    ) -> Result<Hits, LsmError> {
+        self.inner.lookup(keys, view, start_level, need).await
+    }
+
+    async fn written(&self, mut files: Vec<DataFileMeta>) -> Result<Vec<DataFileMeta>, LsmError> {
+        for file in &mut files {
+            let left = self.left.load(Ordering::SeqCst).checked_sub(1);
+            self.left.store(left.ok_or_else(failure)?, Ordering::SeqCst);
+            let beside = self.files.add(file.level, std::slice::from_ref(&self.sample))?;
+            file.extra_files.push(beside.file_name.clone());
+        }
+        Ok(files)
+    }
+
+    fn dropped(&self, _files: &[Arc<DataFileMeta>]) {}
+}
+
+/// Two files of level 0 that overlap nothing: a compaction moves both, one after the other.
+#[rstest::rstest]
+#[case::the_second_file_gets_none(1)]
+#[case::the_writer_ends_without_a_commit(2)]
+#[tokio::test]
+async fn sidecars_of_moved_files_go_when_the_move_comes_to_nothing(#[case] sidecars: usize) {
+    let mut bucket = Bucket::with_options(&[("changelog-producer", "lookup")]);
+    bucket.settings.write_only = true;
+    let mut writer = bucket.writer();
+    for keys in [0..20, 100..120] {
+        write(&mut writer, &bucket.schema, &all(keys, 1)).await;
+        let increment = writer.prepare_commit(No).await.unwrap();
+        bucket.commit(&increment);
+    }
+    writer.close().await;
+    let known = bucket.memory.names();
+    let sample = bucket
+        .memory
+        .open(&bucket.live[0], ReadSpec::all(Arc::clone(&bucket.schema)));
+    let sample = sample.collect::<Vec<_>>().await.remove(0).unwrap();
+    bucket.settings.write_only = false;
+    let lookup = Sidecars {
+        inner: ScanLookup::new(Arc::clone(&bucket.files)),
+        files: bucket.memory.clone(),
+        sample,
+        left: AtomicUsize::new(sidecars),
+    };
+    let writer = bucket.builder().lookup(Some(Arc::new(lookup)));
+    let mut writer = writer.restore(bucket.live.clone()).build().unwrap();
+    writer.compact(true).await.unwrap();
+    match writer.sync().await {
+        Ok(()) => assert_eq!((sidecars, bucket.memory.names().len()), (2, known.len() + 4)),
+        Err(error) => assert_eq!(error.to_string(), "bucket-0/file: storage unavailable: on purpose"),
+    }
+    writer.close().await;
+    assert_eq!(bucket.memory.names(), known);
 }

@@ -3,20 +3,21 @@
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, RecordBatch};
-use arrow_buffer::BooleanBuffer;
+use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
 use arrow_ord::cmp::not_distinct;
 use arrow_ord::ord::make_comparator;
-use arrow_schema::SortOptions;
+use arrow_schema::{DataType, SortOptions};
 use arrow_select::interleave::interleave;
 use paimon_format::kv::{KvSchema, VALUE_OFFSET};
-use paimon_format::types::canonical_nan;
+use paimon_format::types::{Datum, canonical_nan};
 
 use crate::MergeError;
 use crate::plan::RowRef;
 
 /// Compares the values of rows that have the same key, some columns left out. Null equals null, NaN equals NaN, -0.0 is not 0.0.
 ///
-/// Source: `org.apache.paimon.utils.ValueEqualiserSupplier`. Maps are equal if they have the same entries in the same order.
+/// Source: `org.apache.paimon.utils.ValueEqualiserSupplier`. Maps are equal if they have the same entries, in
+/// whatever order.
 #[derive(Debug)]
 pub struct ValueEqualiser {
     /// Positions among a batch's columns.
@@ -83,5 +84,42 @@ fn equal_rows(left: &ArrayRef, right: &ArrayRef) -> Result<BooleanBuffer, MergeE
         return Ok(equal.values().clone());
     }
     let compare = make_comparator(left, right, SortOptions::default()).map_err(MergeError::internal)?;
-    Ok(BooleanBuffer::collect_bool(left.len(), |row| compare(row, row).is_eq()))
+    if !has_map(left.data_type()) {
+        return Ok(BooleanBuffer::collect_bool(left.len(), |row| compare(row, row).is_eq()));
+    }
+    // Most maps that are equal have the same order.
+    let mut equal = BooleanBufferBuilder::new(left.len());
+    for row in 0..left.len() {
+        equal.append(compare(row, row).is_eq() || without_order(left, row)? == without_order(right, row)?);
+    }
+    Ok(equal.finish())
+}
+
+fn has_map(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Map(..) => true,
+        DataType::List(element) => has_map(element.data_type()),
+        DataType::Struct(fields) => fields.iter().any(|field| has_map(field.data_type())),
+        _ => false,
+    }
+}
+
+/// A value whose maps, at any depth, are sorted.
+fn without_order(column: &ArrayRef, row: usize) -> Result<Datum, MergeError> {
+    fn sort(value: &mut Datum) {
+        match value {
+            Datum::Array(parts) | Datum::Row(parts) => parts.iter_mut().for_each(sort),
+            Datum::Map(entries) => {
+                for (key, value) in entries.iter_mut() {
+                    sort(key);
+                    sort(value);
+                }
+                entries.sort_unstable();
+            }
+            _ => {}
+        }
+    }
+    let mut value = Datum::from_array(column, row).map_err(MergeError::internal)?;
+    sort(&mut value);
+    Ok(value)
 }

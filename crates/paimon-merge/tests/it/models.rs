@@ -1,11 +1,11 @@
 //! Kernels against the row-by-row model (`paimon_testkit::model`), which is written from the rules and not from the kernels.
 
 use paimon_format::types::RowKind::{self, Delete, Insert, UpdateAfter, UpdateBefore};
-use paimon_format::types::{DataField, DataType, Datum, TypeKind};
+use paimon_format::types::{DataField, DataType, Datum, MAX_LENGTH, TypeKind};
 use paimon_merge::MergeError;
 use paimon_merge::kernel::{MergeFunction, Merged, Versions};
 use paimon_merge::testing::{Numbers, Samples, check_kernel_on};
-use paimon_testkit::model::Model;
+use paimon_testkit::model::{Bitmap, Model};
 use rstest::rstest;
 
 use crate::table::{STRING, Table, options};
@@ -62,13 +62,24 @@ fn few(numbers: &mut Numbers, data_type: &DataType) -> Datum {
 
 /// Kernel, row adapter and model agree, however blocks and batches are cut.
 fn check(engine: &str, columns: &[(&str, TypeKind)], given: &[(&str, &str)], kinds: &[RowKind]) {
+    check_values(engine, columns, given, kinds, &few);
+}
+
+/// As [`check`], with these values.
+fn check_values(
+    engine: &str,
+    columns: &[(&str, TypeKind)],
+    given: &[(&str, &str)],
+    kinds: &[RowKind],
+    values: &dyn Fn(&mut Numbers, &DataType) -> Datum,
+) {
     let options = options(engine, given);
     let table = Table::new(engine, columns, given);
     let model = || Model::new(&table.schema.fields, &[0], &options).unwrap();
     // About seven keys, so that most have several versions.
     let value = |numbers: &mut Numbers, field: &DataField| match field.id {
         0 => Datum::Int32(numbers.below(7) as i32),
-        _ => few(numbers, &field.data_type),
+        _ => values(numbers, &field.data_type),
     };
     let samples = Samples { kinds, value: &value };
     check_kernel_on(table.engine.as_ref(), &table.schema, &samples, || {
@@ -150,6 +161,28 @@ fn functions(
             }
         }
     }
+}
+
+/// Sets of few numbers, none the neighbour of another, so that all writers choose the same bytes.
+#[rstest]
+#[case("rbm32", Bitmap::Portable32, 30_000)]
+#[case("rbm64", Bitmap::Tree64, 3)]
+fn bitmaps(#[case] function: &str, #[case] format: Bitmap, #[case] step: u64) {
+    let values = |numbers: &mut Numbers, data_type: &DataType| match data_type.kind {
+        TypeKind::VarBinary(_) if numbers.below(5) == 0 => Datum::Null,
+        TypeKind::VarBinary(_) => {
+            let set = (0..numbers.below(5)).map(|_| numbers.below(9) * step).collect();
+            Datum::Bytes(format.bytes(&set))
+        }
+        _ => few(numbers, data_type),
+    };
+    let columns = [("v", TypeKind::VarBinary(MAX_LENGTH)), ("g", INT)];
+    let of = ("fields.v.aggregate-function", function);
+    let (group, ignore) = (("fields.g.sequence-group", "v"), ("fields.v.ignore-retract", "true"));
+    check_values("aggregation", &columns, &[of], ADDS, &values);
+    check_values("aggregation", &columns, &[of, ignore], ALL, &values);
+    check_values("partial-update", &columns, &[of, group], ADDS, &values);
+    check_values("partial-update", &columns, &[of, group, ignore], ALL, &values);
 }
 
 #[rstest]

@@ -3,6 +3,7 @@
 use paimon_format::options::Options;
 use paimon_format::types::{DataField, Datum, TypeKind};
 
+use super::bitmaps::Bitmap;
 use super::nested::Nested;
 
 /// A function with its options.
@@ -48,6 +49,7 @@ enum Kind {
     MergeMapWithKeyTime { time: usize },
     NestedUpdate(Nested),
     NestedPartialUpdate(Nested),
+    Union(Bitmap),
 }
 
 impl Function {
@@ -73,6 +75,8 @@ impl Function {
             "collect" => Kind::Collect {
                 distinct: is_set("distinct"),
             },
+            "rbm32" => Kind::Union(Bitmap::Portable32),
+            "rbm64" => Kind::Union(Bitmap::Tree64),
             "merge_map" => Kind::MergeMap,
             "merge_map_with_keytime" => Kind::MergeMapWithKeyTime {
                 time: match (&field.data_type.kind, option("ts-field")) {
@@ -177,6 +181,7 @@ impl Function {
                     acc
                 }
             }
+            Kind::Union(bitmap) => bitmap.union(&acc, &value)?,
             Kind::BoolAnd => Datum::Boolean(acc == Datum::Boolean(true) && value == Datum::Boolean(true)),
             Kind::BoolOr => Datum::Boolean(acc == Datum::Boolean(true) || value == Datum::Boolean(true)),
             Kind::MergeMap => {

@@ -1,13 +1,15 @@
 //! What a primary-key table must hold: row by row, in a map, straight from the rules of the merge engines.
 //!
-//! It knows no files, levels and batches, and shares no code with `paimon-merge`: it is what that is measured by.
+//! It knows no files, levels and batches, and shares no code with `paimon-merge`: it is what that is measured by. It has no sketches (`theta_sketch`,
+//! `hll_sketch`): what is in them cannot be said in a line, and they are tested by laws and against Java beside their code.
 //!
 //! | File | What it holds |
 //! |---|---|
-//! | `functions`, `nested` | the aggregate functions |
+//! | `functions`, `nested`, `bitmaps` | the aggregate functions |
 //! | `aggregation`, `partial` | the engines that need more than a line |
 
 mod aggregation;
+mod bitmaps;
 mod functions;
 mod nested;
 mod partial;
@@ -19,6 +21,7 @@ use paimon_format::options::Options;
 use paimon_format::types::{DataField, Datum, RowKind};
 
 use aggregation::Aggregation;
+pub use bitmaps::Bitmap;
 use partial::PartialUpdate;
 
 /// A row with its kind: a value for each column.

@@ -442,8 +442,11 @@ impl TableWrite {
     /// would not know files that are not in it.
     pub async fn close_idle_buckets(&mut self) -> Result<()> {
         let mut idle = Vec::new();
+        let full_every = options::full_compaction_delta_commits(self.table.options())?;
+        let compacts = full_every.is_some() && !self.stores.settings().write_only;
         for (key, writer) in &mut self.writers {
-            if writer.idle && writer.writer.memory_bytes() == 0 && !writer.writer.compact_not_completed()? {
+            let waits = compacts && writer.since_full;
+            if writer.idle && !waits && writer.writer.memory_bytes() == 0 && !writer.writer.compact_not_completed()? {
                 idle.push(key.clone());
             }
         }

@@ -145,16 +145,21 @@ pub(crate) async fn try_rows_of(builder: &ReadBuilder) -> paimon::Result<Vec<Str
 
 /// All rows of a read, in order, as values.
 pub(crate) async fn datums_of(builder: &ReadBuilder) -> Vec<Vec<Datum>> {
-    let plan = builder.new_scan().plan().await.unwrap();
-    let stream = builder.new_read().stream(plan.splits).unwrap();
-    let batches: Vec<RecordBatch> = stream.try_collect().await.unwrap();
+    try_datums_of(builder).await.unwrap()
+}
+
+/// All rows of a read, in order, as values.
+pub(crate) async fn try_datums_of(builder: &ReadBuilder) -> paimon::Result<Vec<Vec<Datum>>> {
+    let plan = builder.new_scan().plan().await?;
+    let stream = builder.new_read().stream(plan.splits)?;
+    let batches: Vec<RecordBatch> = stream.try_collect().await?;
     let rows = batches.iter().flat_map(|batch| {
         (0..batch.num_rows()).map(|row| {
             let values = batch.columns().iter();
             values.map(|column| Datum::from_array(column, row).unwrap()).collect()
         })
     });
-    rows.collect()
+    Ok(rows.collect())
 }
 
 /// Levels of a table's only bucket, newest run first: `L0:1 L5:3` (level and rows).

@@ -67,7 +67,7 @@ pub(super) const SECTION: Section = Section {
             Int,
             None,
             Honoured,
-            "by jobs that ask for it: `paimon write`, `TableWrite::compact_if_due`",
+            "by jobs that ask for it: `paimon write`, `paimon ingest`, `TableWrite::compact_if_due`",
         ),
         KnownOption::new("precommit-compact", Bool, Some("false"), Other, "jobs of Flink"),
         KnownOption::new(

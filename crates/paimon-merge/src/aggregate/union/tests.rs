@@ -116,6 +116,31 @@ fn bitmaps_of_java_are_read() {
     }
 }
 
+/// A union is the same in whatever order, and however often a value comes.
+fn check_laws<S: BinarySet>(same: impl Fn(&[u8], &[u8]) -> bool) {
+    let pairs = pairs(S::FUNCTION);
+    for (pair, next) in pairs.iter().zip(pairs.iter().skip(1)) {
+        let (a, b, c) = (&pair.left, &pair.right, &next.right);
+        let ab = union::<S>(a, b);
+        let a_bc = union::<S>(a, &union::<S>(b, c));
+        for (union, other) in [
+            (&ab, union::<S>(b, a)),
+            (&ab, union::<S>(&ab, b)),
+            (&a_bc, union::<S>(&ab, c)),
+        ] {
+            assert!(same(union, &other), "{}: {}, {}", S::FUNCTION, hex(union), hex(&other));
+        }
+    }
+}
+
+#[test]
+fn unions_do_not_depend_on_the_order() {
+    check_laws::<Theta>(|a, b| a == b);
+    check_laws::<Bitmap64>(|a, b| a == b);
+    // What an estimate begins with depends on the sketch that came first.
+    check_laws::<Hll>(|a, b| (hll_estimate(a) / hll_estimate(b) - 1.0).abs() < 0.01 || a == b);
+}
+
 /// `testdata/sketches/read.jsonl` holds what Java read in our bytes (`testdata/oracle/run.sh sketch-read`).
 #[test]
 fn java_reads_our_unions() {

@@ -3,7 +3,8 @@
 use std::slice::from_ref;
 use std::sync::Arc;
 
-use paimon_format::types::TypeKind;
+use paimon_format::kv::RowLevels;
+use paimon_format::types::{DataType, Datum, RowKind, TypeKind};
 use paimon_merge::changelog::{
     ChangelogSettings, FirstRowMergeFunctionWrapper, FullChangelogMergeFunctionWrapper,
     LookupChangelogMergeFunctionWrapper, LookupMergeFunction, LookupNeed, MergeStage, ReducerMergeFunctionWrapper,
@@ -156,36 +157,82 @@ fn equal_rows_are_left_out_when_that_is_asked_for() {
     );
 }
 
-#[test]
-fn equal_arrays_are_equal() {
-    let array = TypeKind::Array(Box::new(paimon_format::types::DataType::nullable(TypeKind::Int)));
-    let table = Table::new("deduplicate", &[("n", array)], &[]);
-    let row = |values: Option<&[i32]>| {
-        use paimon_format::types::{Datum, RowKind};
-        let array = |values: &[i32]| Datum::Array(values.iter().copied().map(Datum::Int32).collect());
-        vec![(
-            RowKind::Insert,
-            vec![Datum::Int32(1), values.map_or(Datum::Null, array)],
-        )]
-    };
+/// How many changes an update of a nested column comes to, with `row_deduplicate`.
+fn changes_of_update(kind: &TypeKind, old: &Datum, new: &Datum) -> usize {
+    let table = Table::new("deduplicate", &[("n", kind.clone())], &[]);
+    let row = |value: &Datum| [(RowKind::Insert, vec![Datum::Int32(1), value.clone()])];
     let settings = ChangelogSettings {
         row_deduplicate: true,
         ..ChangelogSettings::default()
     };
+    let mut runs = vec![table.run(&row(old), 1), table.run(&row(new), 2)];
+    runs[0].levels = RowLevels::All(3);
+    let engine = table.engine.as_ref();
+    let mut stage = LookupChangelogMergeFunctionWrapper::new(engine, &table.schema, Some(&settings)).unwrap();
+    let played = play(&table, &mut stage, &runs, &[], Cut::default()).unwrap();
+    played.changes.len()
+}
+
+fn ints(values: &[i32]) -> Datum {
+    Datum::Array(values.iter().copied().map(Datum::Int32).collect())
+}
+
+fn map(entries: &[(i32, Datum)]) -> Datum {
+    let entries = entries.iter().cloned();
+    Datum::Map(entries.map(|(key, value)| (Datum::Int32(key), value)).collect())
+}
+
+#[test]
+fn equal_arrays_are_equal() {
+    let kind = TypeKind::Array(Box::new(DataType::nullable(TypeKind::Int)));
     for (old, new, changes) in [
-        (Some(&[1, 2][..]), Some(&[1, 2][..]), 0),
-        (Some(&[1, 2]), Some(&[1, 3]), 2),
-        (Some(&[1, 2]), None, 2),
-        (None, None, 0),
-        (Some(&[]), None, 2),
+        (ints(&[1, 2]), ints(&[1, 2]), 0),
+        (ints(&[1, 2]), ints(&[2, 1]), 2),
+        (ints(&[1, 2]), ints(&[1, 3]), 2),
+        (ints(&[1, 2]), Datum::Null, 2),
+        (Datum::Null, Datum::Null, 0),
+        (ints(&[]), Datum::Null, 2),
     ] {
-        let mut runs = vec![table.run(&row(old), 1), table.run(&row(new), 2)];
-        runs[0].levels = paimon_format::kv::RowLevels::All(3);
-        let engine = table.engine.as_ref();
-        let mut stage = LookupChangelogMergeFunctionWrapper::new(engine, &table.schema, Some(&settings)).unwrap();
-        let played = play(&table, &mut stage, &runs, &[], Cut::default()).unwrap();
-        assert_eq!(played.changes.len(), changes, "{old:?} {new:?}");
+        assert_eq!(changes_of_update(&kind, &old, &new), changes, "{old:?} {new:?}");
     }
+}
+
+#[test]
+fn maps_are_equal_in_any_order() {
+    let of = |key: TypeKind, value: TypeKind| {
+        TypeKind::Map(Box::new(DataType::not_null(key)), Box::new(DataType::nullable(value)))
+    };
+    let flat = of(TypeKind::Int, TypeKind::Int);
+    let (one, two, three) = ((1, Datum::Int32(10)), (2, Datum::Null), (3, Datum::Int32(30)));
+    let all = map(&[one.clone(), two.clone(), three.clone()]);
+    for (new, changes) in [
+        (all.clone(), 0),
+        (map(&[three.clone(), one.clone(), two.clone()]), 0),
+        (map(&[one.clone(), two]), 2),
+        (map(&[three, one, (2, Datum::Int32(0))]), 2),
+        (map(&[]), 2),
+        (Datum::Null, 2),
+    ] {
+        assert_eq!(changes_of_update(&flat, &all, &new), changes, "{new:?}");
+        assert_eq!(changes_of_update(&flat, &new, &all), changes, "{new:?}");
+    }
+    // Maps in maps, and in arrays, whose order counts.
+    let deep = of(TypeKind::Int, TypeKind::Array(Box::new(DataType::nullable(flat))));
+    let inner = |keys: &[i32]| map(&keys.iter().map(|&key| (key, Datum::Int32(key))).collect::<Vec<_>>());
+    let old = map(&[
+        (1, Datum::Array(vec![inner(&[1, 2]), inner(&[3])])),
+        (2, Datum::Array(Vec::new())),
+    ]);
+    let turned = map(&[
+        (2, Datum::Array(Vec::new())),
+        (1, Datum::Array(vec![inner(&[2, 1]), inner(&[3])])),
+    ]);
+    assert_eq!(changes_of_update(&deep, &old, &turned), 0);
+    let other = map(&[
+        (2, Datum::Array(Vec::new())),
+        (1, Datum::Array(vec![inner(&[3]), inner(&[2, 1])])),
+    ]);
+    assert_eq!(changes_of_update(&deep, &old, &other), 2);
 }
 
 #[test]

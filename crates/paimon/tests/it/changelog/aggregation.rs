@@ -61,6 +61,9 @@ async fn a_removed_sum_begins_anew() {
         trace.commit(rows).await;
     }
     reviewed("aggregation__lookup__w11_removed_small", trace).await;
+    let mut trace = Trace::new(KV, &options).await;
+    trace.commit("+I 1 10; -D 1 10; +I 1 5").await;
+    reviewed("aggregation__lookup__w11_removed_at_once", trace).await;
 }
 
 #[tokio::test]

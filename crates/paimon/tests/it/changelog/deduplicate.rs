@@ -210,6 +210,22 @@ async fn deletion_vectors() {
 }
 
 #[tokio::test]
+async fn an_overwrite_is_told_to_nobody() {
+    for (name, options) in [
+        ("w29_overwrite", ""),
+        ("w29_overwrite_deletion_vectors", "deletion-vectors.enabled=true"),
+    ] {
+        let mut trace = Trace::new(KV, &format!("{LOOKUP} {options}")).await;
+        trace.fill(400).await;
+        trace.commit("+I 1 a; +I 2 b").await;
+        trace.commit("+U 1 c").await;
+        trace.overwrite("+I 1 z").await;
+        trace.commit("+I 1 y; +I 2 d").await;
+        reviewed(&format!("deduplicate__lookup__{name}"), trace).await;
+    }
+}
+
+#[tokio::test]
 async fn many_versions_on_many_levels() {
     let options = format!("{LOOKUP} lookup.merge-records-threshold=3");
     let mut trace = small(KV, &options, "+I 1 5").await;

@@ -41,3 +41,13 @@ async fn deletes() {
     trace.commit("-D 1 a; +I 2 b").await;
     reviewed("first_row__lookup__w18_ignored_delete", trace).await;
 }
+
+#[tokio::test]
+async fn keys_that_an_overwrite_took_are_new_again() {
+    let mut trace = Trace::new(KV, &format!("{FIRST_ROW} {LOOKUP}")).await;
+    trace.fill(400).await;
+    trace.commit("+I 1 a; +I 2 b").await;
+    trace.overwrite("+I 1 z").await;
+    trace.commit("+I 1 y; +I 2 d").await;
+    reviewed("first_row__lookup__w29_overwrite", trace).await;
+}

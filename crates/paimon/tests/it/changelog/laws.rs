@@ -121,13 +121,13 @@ impl Law {
     }
 }
 
+/// Every lookup file is evicted by the next one.
+const EVICTING: &str = "lookup.cache-max-disk-size=1kb changelog-producer.row-deduplicate=true";
+
 /// With look-ups, a small cache and none; with full compactions.
 fn check_all(law: &Law) {
     law.check("lookup", "");
-    law.check(
-        "lookup",
-        "lookup.cache-max-disk-size=1kb changelog-producer.row-deduplicate=true",
-    );
+    law.check("lookup", EVICTING);
     law.check("full-compaction", "");
 }
 
@@ -149,6 +149,10 @@ fn deduplicate() {
         ..DEDUPLICATE
     };
     vectors.check("lookup", "");
+    vectors.check("lookup", EVICTING);
+    // Lookup files that other writers made.
+    DEDUPLICATE.check("lookup", "lookup.remote-file.enabled=true");
+    vectors.check("lookup", "lookup.remote-file.enabled=true");
     // What was written, row by row.
     DEDUPLICATE.check("input", "");
     vectors.check("input", "deletion-vectors.merge-on-read=true");
@@ -183,6 +187,20 @@ const PARTIAL_UPDATE: Law = Law {
 #[test]
 fn partial_update() {
     check_all(&PARTIAL_UPDATE);
+    let vectors = Law {
+        options: "merge-engine=partial-update deletion-vectors.enabled=true",
+        whole_rows: false,
+        ..PARTIAL_UPDATE
+    };
+    vectors.check("lookup", "");
+    vectors.check("lookup", EVICTING);
+    let groups = Law {
+        options: "merge-engine=partial-update fields.b.sequence-group=a fields.a.aggregate-function=sum",
+        kinds: ALL,
+        nulls: false,
+        ..PARTIAL_UPDATE
+    };
+    check_all(&groups);
     let on_delete = Law {
         options: "merge-engine=partial-update partial-update.remove-record-on-delete=true",
         kinds: INSERTS_AND_DELETES,
@@ -212,6 +230,7 @@ fn aggregation() {
         ..sum
     };
     vectors.check("lookup", "");
+    vectors.check("lookup", EVICTING);
     let on_delete = Law {
         options: "merge-engine=aggregation fields.default-aggregate-function=sum aggregation.remove-record-on-delete=true",
         kinds: INSERTS_AND_DELETES,
@@ -230,4 +249,5 @@ fn first_row() {
     };
     law.check("lookup", "");
     law.check("lookup", "lookup.cache-max-disk-size=1kb");
+    law.check("lookup", "lookup.remote-file.enabled=true");
 }

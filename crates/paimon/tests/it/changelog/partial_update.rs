@@ -25,6 +25,11 @@ async fn deletes_are_refused_when_they_are_merged() {
     trace.try_commit("-D 1 5 7", true).await.unwrap_err();
     trace.commit("+I 1 6 N").await;
     reviewed("partial_update__lookup__w13_refused_delete", trace).await;
+    // Where nothing is compacted, the reader is the first to merge it.
+    let mut trace = Trace::new(KAB, PARTIAL).await;
+    trace.commit("+I 1 5 7").await;
+    trace.commit("-D 1 5 7").await;
+    reviewed("partial_update__none__w13_refused_delete", trace).await;
 }
 
 #[tokio::test]

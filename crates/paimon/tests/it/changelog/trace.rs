@@ -13,12 +13,14 @@ use paimon::format::types::{Datum, RowKind, array_from_datums, arrow_schema};
 use paimon::manifest::manifest::ManifestEntry;
 use paimon::manifest::scan::ScanKind;
 use paimon::manifest::snapshot::CommitKind;
-use paimon::{Context, Error, Snapshot, Table, TableCommit, TableSchema, TableWrite};
+use paimon::{
+    Context, Error, Selection, Snapshot, StreamStart, Table, TableCommit, TableSchema, TableStream, TableWrite,
+};
 use paimon_testkit::print::{self, CompactionLine};
 use paimon_testkit::replay::Replay;
 use tempfile::TempDir;
 
-use crate::support::datums_of;
+use crate::support::try_datums_of;
 
 /// Keys from here on are filler: wide rows that make files large, and are not printed.
 const FILLER: i32 = 1_000_000;
@@ -39,6 +41,12 @@ pub(crate) struct Trace {
     reader: Option<Replay>,
     /// Who takes the changes as they were written, if the newest row of a key is its state.
     upserts: Option<BTreeMap<Vec<Datum>, Vec<Datum>>>,
+    /// Who follows the table through the public API, from its first snapshot on.
+    stream: TableStream,
+    /// Without a producer the stream tells what was written, and is printed; otherwise it must give the changelog.
+    prints_stream: bool,
+    /// Reads do not see level 0.
+    hides_level_0: bool,
     text: String,
     _temp: TempDir,
 }
@@ -69,6 +77,8 @@ impl Trace {
             .options()
             .get("merge-engine")
             .is_none_or(|engine| engine == "deduplicate");
+        let hides_level_0 = options.contains("deletion-vectors.enabled=true") || options.contains("first-row");
+        let start = table.changelog_builder().start(StreamStart::earliest());
         let takes_upserts = producer == "input" && is_deduplicate && !options.contains("sequence.field");
         let (write, commit) = writer(&table);
         Self {
@@ -83,6 +93,9 @@ impl Trace {
             changes: Vec::new(),
             reader: tells_all.then(Replay::default),
             upserts: takes_upserts.then(BTreeMap::new),
+            stream: start.stream().await.unwrap(),
+            prints_stream: producer == "none",
+            hides_level_0,
             text,
             _temp: temp,
         }
@@ -187,6 +200,31 @@ impl Trace {
         self.try_commit("full compaction", true).await.unwrap();
     }
 
+    /// Replaces the whole table by these rows. Who follows the changelog is not told, and begins anew.
+    pub(crate) async fn overwrite(&mut self, rows: &str) {
+        let builder = self
+            .table
+            .write_builder()
+            .commit_user("trace")
+            .overwrite(Selection::all());
+        self.commit = builder.new_commit().unwrap();
+        let write = builder.new_write().unwrap();
+        std::mem::replace(&mut self.write, write).abort().await;
+        self.write(rows).await.unwrap();
+        self.try_commit(&format!("overwrite with {rows}"), true).await.unwrap();
+        self.reopen("").await;
+        let state = self.rows().await;
+        if let Some(reader) = &mut self.reader {
+            *reader = Replay::default();
+            for (key, row) in &state {
+                reader.apply(RowKind::Insert, key.clone(), row.clone()).unwrap();
+            }
+        }
+        if let Some(upserts) = &mut self.upserts {
+            *upserts = state;
+        }
+    }
+
     /// Starts a compaction, of which the next commit tells.
     pub(crate) async fn start_compaction(&mut self, full: bool) {
         let partition = paimon::format::row::BinaryRow::empty();
@@ -214,6 +252,7 @@ impl Trace {
     /// Tells of all snapshots since the last time, and checks that the changelog fits the table.
     async fn tell(&mut self) {
         self.changes.push(String::new());
+        let mut told = Vec::new();
         let store = self.table.snapshot_store().clone();
         let latest = store.latest().await.unwrap().map_or(0, |snapshot| snapshot.id);
         for id in self.seen + 1..=latest {
@@ -222,24 +261,70 @@ impl Trace {
                 0 => Vec::new(),
                 _ => self.entries(&store.get(id - 1).await.unwrap(), ScanKind::All).await,
             };
+            if snapshot.commit_kind == CommitKind::Append && self.seen > 0 {
+                let before = store.get(id - 1).await.unwrap().index_manifest;
+                assert_eq!(
+                    snapshot.index_manifest, before,
+                    "deletion vectors come with what replaces the rows"
+                );
+            }
             self.seen = id;
-            self.tell_snapshot(&snapshot, &before).await;
+            told.extend(self.tell_snapshot(&snapshot, &before).await);
+            if self.hides_level_0 && id < latest {
+                let then = self
+                    .table
+                    .with_options(&[("scan.snapshot-id", id.to_string())].into_iter().collect());
+                let rows = self.shown(&then.unwrap()).await;
+                self.note(&format!("  read: {rows}"));
+            }
         }
-        let rows = self.rows().await;
-        let shown = rows.values().filter(|row| !is_filler(row));
-        let fields = &self.table.schema().fields;
-        let shown: Vec<String> = shown.map(|row| print::row(fields, row)).collect();
+        self.follow(told).await;
+        let rows = self.shown(&self.table).await;
         let levels = self.levels().await;
-        self.note(&format!("table: {}", shown.join("; ")));
+        self.note(&format!("table: {rows}"));
         self.note(&format!("files: {levels}"));
     }
 
-    async fn tell_snapshot(&mut self, snapshot: &Snapshot, before: &[ManifestEntry]) {
+    /// The rows of a read that are no filler, or why there are none.
+    async fn shown(&self, table: &Table) -> String {
+        let mut rows = match try_datums_of(&table.read_builder()).await {
+            Ok(rows) => rows,
+            Err(error) => return format!("error: {error}"),
+        };
+        rows.sort_unstable();
+        let shown = rows.iter().filter(|row| !is_filler(row));
+        let fields = &self.table.schema().fields;
+        shown.map(|row| print::row(fields, row)).collect::<Vec<_>>().join("; ")
+    }
+
+    /// A stream of the table gives what was told, in the same order; without a producer, what was written.
+    async fn follow(&mut self, told: Vec<(RowKind, Vec<Datum>)>) {
+        let mut streamed = Vec::new();
+        while let Some(batch) = self.stream.next_available().await.unwrap() {
+            for (row, kind) in batch.row_kinds().enumerate() {
+                let values = batch.columns.columns().iter();
+                let values = values.map(|column| Datum::from_array(column, row).unwrap());
+                streamed.push((kind, values.collect::<Vec<_>>()));
+            }
+        }
+        if !self.prints_stream {
+            assert_eq!(streamed, told, "{}", self.text);
+            return;
+        }
+        let shown = streamed.iter().filter(|(_, values)| !is_filler(values));
+        let shown: Vec<String> = shown.map(|(kind, values)| self.stored(*kind, values)).collect();
+        self.note(&format!("stream: {}", shown.join("; ")));
+    }
+
+    /// Returns the changelog rows.
+    async fn tell_snapshot(&mut self, snapshot: &Snapshot, before: &[ManifestEntry]) -> Vec<(RowKind, Vec<Datum>)> {
+        let mut told = Vec::new();
         let after = self.entries(snapshot, ScanKind::All).await;
         let changelog = self.entries(snapshot, ScanKind::Changelog).await;
         let line = files_line(before, &after, changelog.len());
         let what = match snapshot.commit_kind {
             CommitKind::Append => format!("append   files: {}   changelog: {}", line.after.len(), changelog.len()),
+            CommitKind::Overwrite => line.text().replacen("compact", "overwrite", 1),
             _ => line.text(),
         };
         self.note(&format!("snapshot {}: {what}", snapshot.id));
@@ -265,22 +350,26 @@ impl Trace {
                         changes.push_str(&format!("{separator}{change}"));
                     }
                 }
+                told.push((kind, values));
             }
         }
+        told
     }
 
     /// The rows of the latest snapshot, by key.
     async fn rows(&self) -> BTreeMap<Vec<Datum>, Vec<Datum>> {
-        let rows = datums_of(&self.table.read_builder()).await.into_iter();
-        rows.map(|row| (vec![row[0].clone()], row)).collect()
+        let rows = try_datums_of(&self.table.read_builder()).await.unwrap();
+        rows.into_iter().map(|row| (vec![row[0].clone()], row)).collect()
     }
 
-    /// `L4 +I 1 a | L5 +I 1 x`: stored rows by level, as far as they are no filler.
+    /// `L4 [+I 1 a]  L5 [+I 1 x] without rows 0`: stored rows by level, as far as they are no filler, and the positions of those that
+    /// are deleted.
     async fn levels(&self) -> String {
         let store = self.table.snapshot_store();
         let Some(snapshot) = store.latest().await.unwrap() else {
             return String::new();
         };
+        let deleted = self.deleted(&snapshot).await;
         let mut levels: BTreeMap<i32, Vec<String>> = BTreeMap::new();
         for entry in self.entries(&snapshot, ScanKind::All).await {
             let mut rows = Vec::new();
@@ -293,14 +382,31 @@ impl Trace {
                 0 => String::new(),
                 files => format!(" with {files} file beside it"),
             };
+            let without = deleted.get(&entry.file.file_name).map_or("", String::as_str);
             let files = levels.entry(entry.file.level).or_default();
-            files.push(format!("[{}]{beside}", rows.join("; ")));
+            files.push(format!("[{}]{beside}{without}", rows.join("; ")));
         }
         let levels = levels.into_iter().map(|(level, mut files)| {
             files.sort_unstable();
             format!("L{level} {}", files.join(" "))
         });
         levels.collect::<Vec<_>>().join("  ")
+    }
+
+    /// ` without rows 0, 1`: the deletion vectors, by data file.
+    async fn deleted(&self, snapshot: &Snapshot) -> BTreeMap<String, String> {
+        let scan = self.table.file_store_scan().unwrap();
+        let plan = scan.plan(snapshot, ScanKind::All).await.unwrap();
+        let mut deleted = BTreeMap::new();
+        for bucket in &plan.buckets {
+            let index = self.table.deletion_vectors(&bucket.partition, bucket.bucket).unwrap();
+            for (file, deletion) in &bucket.deletion_files {
+                let vectors = index.read(&deletion.index_file, |name| name == file).await.unwrap();
+                let rows: Vec<String> = vectors[file].iter().map(|row| row.to_string()).collect();
+                deleted.insert(file.clone(), format!(" without rows {}", rows.join(", ")));
+            }
+        }
+        deleted
     }
 
     /// `+I 1 a N`.

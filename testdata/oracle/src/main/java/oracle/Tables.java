@@ -10,6 +10,7 @@ import org.apache.paimon.table.FileStoreTable;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
 import java.util.function.Consumer;
 
 /** Many warehouses, each with a table {@code default.t}, in one JVM. A table that fails does not stop the others. */
@@ -32,6 +33,29 @@ final class Tables {
                     }
                     out.accept(line);
                 }
+            } catch (Throwable e) {
+                ObjectNode line = line(warehouse);
+                line.set("error", Scenario.error(e));
+                out.accept(line);
+            }
+        }
+    }
+
+    /** {@code streams <warehouse>...}: what a streaming read from the first snapshot on gives, a line a snapshot. */
+    static void streams(String[] warehouses, Consumer<ObjectNode> out) {
+        for (String warehouse : warehouses) {
+            try {
+                Dump dump = new Dump(Scenario.table(warehouse, TABLE));
+                List<Long> ids = dump.snapshotIds();
+                TreeMap<Long, ArrayNode> changes = new TreeMap<>();
+                if (!ids.isEmpty()) {
+                    dump.changelog(ids.get(0), changes);
+                }
+                changes.forEach((id, rows) -> {
+                    ObjectNode line = line(warehouse).put("snapshot", id);
+                    line.set("changelog", rows);
+                    out.accept(line);
+                });
             } catch (Throwable e) {
                 ObjectNode line = line(warehouse);
                 line.set("error", Scenario.error(e));
