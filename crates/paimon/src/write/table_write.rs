@@ -343,9 +343,9 @@ impl TableWrite {
     ///
     /// Errors: `Invalid` when the bucket is outside of the partition's count.
     pub async fn compact(&mut self, partition: &BinaryRow, bucket: i32, full: bool) -> Result<()> {
+        self.assigner.check_bucket(partition, bucket).await?;
         self.check()?;
         self.flush_local().await?;
-        self.assigner.check_bucket(partition, bucket).await?;
         if !self.writers.contains_key(&(partition.as_bytes().to_vec(), bucket)) {
             self.learn_sequence().await?;
             let live = self.table.files_before(self.overwrites, &[partition]).await?;
