@@ -17,7 +17,7 @@ use paimon_lsm::levels::{KeyOrder, Section};
 use paimon_lsm::lookup::LookupSource;
 use paimon_lsm::pick::PickRule;
 use paimon_lsm::read::MergeRead;
-use paimon_lsm::write::{MergeTreeWriter, WriteSettings, last_full_ms};
+use paimon_lsm::write::{MergeTreeWriter, WriteSettings, WriterState, last_full_ms};
 use paimon_manifest::scan::BucketFiles;
 use paimon_manifest::schema::SchemaStore;
 use paimon_merge::changelog::{LookupMergeFunction, LookupNeed};
@@ -109,13 +109,15 @@ impl BucketStores {
         Ok(self.keys.sections(files)?)
     }
 
-    /// A writer that goes on where the bucket's files end.
+    /// A writer that goes on where the bucket's files end, and numbers its records from above theirs, or from `first_sequence` on if that is
+    /// more.
     pub(crate) async fn writer(
         &self,
         partition: &BinaryRow,
         bucket: i32,
         live: Option<&BucketFiles>,
         buffers: Budget,
+        first_sequence: i64,
     ) -> Result<MergeTreeWriter> {
         let files = live.map(|live| live.files.clone()).unwrap_or_default();
         let vectors = if self.settings.write_only {
@@ -126,12 +128,14 @@ impl BucketStores {
         };
         let kv_files = self.kv_files(partition, bucket)?;
         let lookup = self.lookup(&kv_files, partition, bucket)?;
+        let mut state = WriterState::restored(files);
+        state.next_sequence = state.next_sequence.max(first_sequence);
         let builder = MergeTreeWriter::builder(Arc::clone(&self.schema), kv_files)
             .engine(Arc::clone(&self.engine))
             .settings(self.settings.clone())
             .env(self.env())
             .buffer_budget(buffers)
-            .restore(files)
+            .state(state)
             .expire(self.expire.clone())
             .lookup(lookup)
             .reporter(

@@ -50,7 +50,7 @@ pub use postpone::DistributedPartition;
 pub use read::{Plan, ReadBuilder, RowStream, TableRead, TableScan, split_from_bytes, split_to_bytes};
 pub use rescale::RescaledPartition;
 pub use table::Table;
-pub use write::{TableCommit, TableWrite, WriteBuilder};
+pub use write::{TableCommit, TableWrite, TableWriteState, TableWriteWatch, WriteBuilder};
 
 pub use paimon_format as format;
 pub use paimon_format::ErrorKind;

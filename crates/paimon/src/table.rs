@@ -9,6 +9,7 @@ use paimon_format::options::{Options, TableUse, check_options};
 use paimon_format::row::BinaryRow;
 use paimon_format::storage::Storage;
 use paimon_format::types::{DataField, DataType, TypeKind};
+use paimon_lsm::compact::pipeline::MIN_MERGE_BYTES;
 use paimon_lsm::metrics::CompactionMetrics;
 use paimon_manifest::commit::CommitSettings;
 use paimon_manifest::manifest::ManifestSettings;
@@ -353,6 +354,7 @@ impl Table {
         check_options(self.options(), TableUse::Write)?;
         let promises = self.merge_engine()?.promises();
         options::check_changelog(self.options(), promises, &self.schema().kv_schema()?)?;
+        options::check_snapshot_ordering(self.options(), &self.inner.dynamic)?;
         let settings = RowSettings::from_options(self.options())?;
         if let Some(name) = &settings.row_kind_field {
             let wrong = match self.schema().field(name).map(|field| &field.data_type.kind) {
@@ -371,6 +373,17 @@ impl Table {
         BucketAssigner::new(self, false)?;
         KvFileSettings::from_options(self.options())?.check(&self.schema().fields)?;
         Ok(())
+    }
+
+    /// Whether there is memory enough for compactions, if this use of the table makes some. Errors: `Invalid` naming what is needed.
+    pub(crate) fn check_memory(&self) -> Result<()> {
+        let total = self.context().env().memory.total();
+        if total >= MIN_MERGE_BYTES || self.options().bool("write-only")?.unwrap_or(false) {
+            return Ok(());
+        }
+        Err(Error::invalid(format!(
+            "the memory budget is {total} bytes: compactions need at least {MIN_MERGE_BYTES} (write-only writers need none of it)"
+        )))
     }
 
     /// `partition.default-name`: how a null in a partition is written by people.

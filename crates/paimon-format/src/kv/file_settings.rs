@@ -34,6 +34,8 @@ pub struct KvFileSettings {
     pub target_file_bytes: u64,
     /// `target-file-row-num`: for flushed files only.
     pub target_file_rows: Option<u64>,
+    /// `sequence.snapshot-ordering`: the records of flushed files have the sequence number of their metadata, the id of their snapshot.
+    pub snapshot_ordering: bool,
     /// `data-file.thin-mode`: no `_KEY_` columns.
     pub thin: bool,
     /// Statistics in the file metadata.
@@ -82,6 +84,7 @@ impl Default for KvFileSettings {
             block_bytes: None,
             target_file_bytes: 128 << 20,
             target_file_rows: None,
+            snapshot_ordering: false,
             thin: false,
             stats: StatsSettings {
                 mode: StatsMode::Truncate(16),
@@ -145,6 +148,9 @@ impl KvFileSettings {
             target_file_rows: target_rows
                 .and_then(|rows| u64::try_from(rows).ok())
                 .filter(|&rows| rows > 0),
+            snapshot_ordering: options
+                .bool("sequence.snapshot-ordering")?
+                .unwrap_or(default.snapshot_ordering),
             thin: options.bool("data-file.thin-mode")?.unwrap_or(default.thin),
             stats: StatsSettings {
                 mode: mode("metadata.stats-mode")?.unwrap_or(default.stats.mode),

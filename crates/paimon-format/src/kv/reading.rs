@@ -1,10 +1,12 @@
 //! Rows of a file made into batches: columns of the schema wanted, hidden rows left out, keys, positions.
 
+use std::sync::Arc;
+
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     Int32Type, Int64Type, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
 };
-use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch};
 use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
 use arrow_schema::{DataType as ArrowType, TimeUnit};
 use arrow_select::filter::FilterBuilder;
@@ -23,6 +25,8 @@ const FIRST_MILLIS: i64 = 1_000_000_000_000;
 pub(super) struct BatchMaker {
     pub(super) path: String,
     pub(super) level: i32,
+    /// The sequence number of all rows, in place of those in the file.
+    pub(super) sequence: Option<i64>,
     pub(super) read: ReadSpec,
     pub(super) evolution: Evolution,
     pub(super) codec: KeyCodec,
@@ -51,6 +55,9 @@ impl BatchMaker {
                 positions = Some((rows.first_row..rows.first_row + columns.num_rows() as u64).collect());
             }
             None => {}
+        }
+        if let Some(sequence) = self.sequence {
+            columns = with_sequence(&columns, sequence)?;
         }
         let levels = RowLevels::All(self.level);
         let batch = KvBatch::new(&self.read.schema, columns, &self.codec, levels).map_err(corrupt)?;
@@ -106,6 +113,15 @@ impl BatchMaker {
         }
         Ok(kept.map(|mut kept| kept.finish()))
     }
+}
+
+/// The same rows with this sequence number.
+fn with_sequence(rows: &RecordBatch, sequence: i64) -> Result<RecordBatch, FormatError> {
+    let mut columns = rows.columns().to_vec();
+    if let Some(numbers) = columns.first_mut() {
+        *numbers = Arc::new(Int64Array::from_value(sequence, rows.num_rows()));
+    }
+    RecordBatch::try_new(rows.schema(), columns).map_err(FormatError::internal)
 }
 
 fn all_set(rows: usize) -> BooleanBufferBuilder {

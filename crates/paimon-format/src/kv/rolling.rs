@@ -17,9 +17,9 @@ use crate::kv::{
     BatchSink, KEY_ID_START, KEY_PREFIX, KvBatch, KvSchema, SEQUENCE_NUMBER, SEQUENCE_NUMBER_ID, VALUE_KIND,
     VALUE_KIND_ID, VALUE_OFFSET,
 };
-use crate::meta::{DataFileMeta, DataFileNames, FileSource};
+use crate::meta::{BucketPaths, DataFileMeta, DataFileNames, FileLocation, FileSource};
 use crate::row::{BinaryRow, row_at};
-use crate::storage::{Storage, StorageWriter};
+use crate::storage::{FileRoots, StorageWriter};
 use crate::types::{DataField, DataType, RowKind, TypeKind, arrow_schema};
 
 /// The size is looked at when the records of all files of a sink are a multiple of this, as in Java.
@@ -30,12 +30,25 @@ const SIZE_SLACK_BYTES: u64 = 64 << 10;
 /// What all sinks of a bucket share.
 #[derive(Debug)]
 pub(super) struct SinkParts {
-    pub(super) storage: Arc<dyn Storage>,
+    pub(super) roots: FileRoots,
     pub(super) env: Env,
-    pub(super) directory: String,
+    pub(super) paths: BucketPaths,
     pub(super) names: DataFileNames,
     pub(super) schema: Arc<KvSchema>,
     pub(super) settings: Arc<KvFileSettings>,
+}
+
+impl SinkParts {
+    /// Removes a file that nobody will name.
+    async fn delete(&self, place: FileLocation) {
+        let deleted = match self.roots.locate(place.clone()).await {
+            Ok((storage, path)) => storage.delete(&path).await.map_err(FormatError::from),
+            Err(error) => Err(error),
+        };
+        if let Err(error) = deleted {
+            tracing::warn!(?place, %error, "an aborted file could not be deleted; the orphan check finds it");
+        }
+    }
 }
 
 /// The columns of a file in their order: `_KEY_` columns unless thin, sequence number, kind, values.
@@ -80,6 +93,7 @@ pub(super) struct RollingSink {
 /// A file that is not ended.
 struct OpenFile {
     name: String,
+    place: FileLocation,
     writer: Box<dyn StorageWriter>,
     /// On the CPU pool while `None`.
     encoder: Option<Box<dyn FileEncoder>>,
@@ -191,9 +205,12 @@ impl RollingSink {
             FileUse::Data => self.parts.names.data_file(&format, compression),
             FileUse::Changelog => self.parts.names.changelog_file(&format, compression),
         };
-        let writer = self.parts.storage.create(&self.path(&name)).await?;
+        let place = self.parts.names.place(&name);
+        let (storage, path) = self.parts.roots.locate(place.clone()).await?;
+        let writer = storage.create(&path).await?;
         self.open = Some(OpenFile {
             name,
+            place,
             writer,
             encoder: Some(encoder),
             size: 0,
@@ -205,13 +222,6 @@ impl RollingSink {
             max_key: BinaryRow::empty(),
         });
         Ok(())
-    }
-
-    fn path(&self, name: &str) -> String {
-        match self.parts.directory.as_str() {
-            "" => name.to_owned(),
-            directory => format!("{directory}/{name}"),
-        }
     }
 
     /// Appends some rows to the open file.
@@ -283,12 +293,16 @@ impl RollingSink {
             Ok(size) => size,
             Err(error) => {
                 // Unknown whether it is there.
-                let _ = self.parts.storage.delete(&self.path(&file.name)).await;
+                self.parts.delete(file.place).await;
                 return Err(error);
             }
         };
         let meta = FileFacts {
             name: file.name,
+            external_path: match file.place {
+                FileLocation::Table(_) => None,
+                FileLocation::External(path) => Some(path),
+            },
             size,
             rows: file.rows,
             deletes: file.deletes,
@@ -350,7 +364,7 @@ impl RollingSink {
             embedded_index: None,
             file_source: Some(self.source),
             value_stats_cols: (!all_covered).then(|| covered.iter().map(|(field, _)| field.name.clone()).collect()),
-            external_path: None,
+            external_path: facts.external_path,
             first_row_id: None,
             write_cols: None,
         })
@@ -362,10 +376,7 @@ impl RollingSink {
             file.writer.abort().await;
         }
         for file in std::mem::take(&mut self.done) {
-            let path = self.path(&file.file_name);
-            if let Err(error) = self.parts.storage.delete(&path).await {
-                tracing::warn!(path, %error, "an aborted file could not be deleted; the orphan check finds it");
-            }
+            self.parts.delete(self.parts.paths.data_file(&file)).await;
         }
     }
 }
@@ -373,6 +384,7 @@ impl RollingSink {
 /// What is known of a file besides its statistics.
 struct FileFacts {
     name: String,
+    external_path: Option<String>,
     size: u64,
     rows: u64,
     deletes: i64,

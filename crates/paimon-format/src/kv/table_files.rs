@@ -23,10 +23,8 @@ use crate::types::DataField;
 #[derive(Clone, Debug)]
 pub struct TableKvFiles {
     parts: Arc<SinkParts>,
-    paths: BucketPaths,
     partition: Arc<[PartitionValue]>,
     schemas: Option<Arc<dyn SchemaSource>>,
-    roots: FileRoots,
 }
 
 /// Collects what a [`TableKvFiles`] needs.
@@ -78,17 +76,27 @@ impl TableKvFiles {
     }
 
     async fn start(self, file: DataFileMeta, read: ReadSpec) -> Result<KvStream, FormatError> {
-        let (storage, path) = self.roots.locate(self.paths.data_file(&file)).await?;
+        let (storage, path) = self.parts.roots.locate(self.parts.paths.data_file(&file)).await?;
         let format = format_of_file(&file.file_name)?;
         let format = FileFormat::parse(format)
             .ok_or_else(|| FormatError::unsupported(format!("{path}: a data file of the format {format:?}")))?;
         let file_size = u64::try_from(file.file_size)
             .map_err(|_| FormatError::corrupt(&path, format!("its metadata has the size {}", file.file_size)))?;
+        let sequence = match (self.parts.settings.snapshot_ordering, file.file_source) {
+            (false, _) | (true, Some(FileSource::Compact)) => None,
+            (true, Some(FileSource::Append)) => Some(file.min_sequence_number),
+            (true, None) => {
+                return Err(FormatError::unsupported(format!(
+                    "{path}: its metadata does not say what made it, which option 'sequence.snapshot-ordering' needs"
+                )));
+            }
+        };
         let fields = self.fields(&file).await?;
         let evolution = Evolution::new(&fields, &read.schema, &self.partition)?;
         let maker = BatchMaker {
             path: path.clone(),
             level: file.level,
+            sequence,
             codec: KeyCodec::new(&read.schema)?,
             evolution,
             read,
@@ -139,21 +147,19 @@ impl TableKvFilesBuilder {
     /// The bucket's files. Nothing is read or written.
     pub fn build(self) -> TableKvFiles {
         let names = self.paths.new_names(self.env.ids.as_ref());
-        let roots = FileRoots::new(Arc::clone(&self.storage));
+        let roots = FileRoots::new(self.storage);
         TableKvFiles {
-            roots: match self.external {
-                Some(factory) => roots.with_external(factory),
-                None => roots,
-            },
             parts: Arc::new(SinkParts {
-                storage: self.storage,
+                roots: match self.external {
+                    Some(factory) => roots.with_external(factory),
+                    None => roots,
+                },
                 env: self.env,
-                directory: self.paths.directory().to_owned(),
+                paths: self.paths,
                 names,
                 schema: self.schema,
                 settings: self.settings,
             }),
-            paths: self.paths,
             partition: self.partition,
             schemas: self.schemas,
         }
@@ -191,7 +197,7 @@ impl KvFiles for TableKvFiles {
     }
 
     async fn delete(&self, file: &DataFileMeta) -> Result<(), FormatError> {
-        let (storage, path) = self.roots.locate(self.paths.data_file(file)).await?;
+        let (storage, path) = self.parts.roots.locate(self.parts.paths.data_file(file)).await?;
         storage.delete(&path).await?;
         for name in &file.extra_files {
             self.delete_extra(file, name).await?;
@@ -200,7 +206,7 @@ impl KvFiles for TableKvFiles {
     }
 
     async fn delete_extra(&self, file: &DataFileMeta, name: &str) -> Result<(), FormatError> {
-        let (storage, path) = self.roots.locate(self.paths.extra_file(file, name)).await?;
+        let (storage, path) = self.parts.roots.locate(self.parts.paths.extra_file(file, name)).await?;
         Ok(storage.delete(&path).await?)
     }
 }

@@ -2,6 +2,7 @@
 
 mod commit_message;
 mod data_file;
+mod external;
 mod hash_index;
 mod increment;
 mod interval;
@@ -12,6 +13,7 @@ mod text;
 
 pub use commit_message::COMMIT_MESSAGE_VERSION;
 pub use data_file::{DataFileIdentity, DataFileMeta, FileSource, SimpleStats};
+pub use external::ExternalRoots;
 pub use hash_index::HashIndexFile;
 pub use increment::{
     CommitIncrement, CommitMessage, CompactIncrement, DELETION_VECTORS_INDEX, DataIncrement, DeletionVectorRange,

@@ -3,6 +3,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use super::FileLocation;
+use super::external::RoundRobin;
 use super::paths::PathSettings;
 use crate::FormatError;
 use crate::env::FileIds;
@@ -25,11 +27,15 @@ pub struct DataFileNames {
     uuid: String,
     count: AtomicU64,
     suffix_includes_compression: bool,
+    directory: String,
+    places: RoundRobin,
 }
 
 impl DataFileNames {
-    pub(super) fn new(settings: &PathSettings, ids: &dyn FileIds) -> Self {
+    pub(super) fn new(settings: &PathSettings, directory: &str, ids: &dyn FileIds) -> Self {
         Self {
+            directory: directory.to_owned(),
+            places: RoundRobin::new(settings.external_roots.clone(), ids),
             data_prefix: settings.data_file_prefix.clone(),
             changelog_prefix: settings.changelog_file_prefix.clone(),
             uuid: ids.uuid(),
@@ -46,6 +52,11 @@ impl DataFileNames {
     /// The next changelog file's name.
     pub fn changelog_file(&self, format: &str, compression: &str) -> String {
         self.next(&self.changelog_prefix, format, compression)
+    }
+
+    /// Where a new file of this name goes: below the table's root, or to the next of its external ones.
+    pub fn place(&self, name: &str) -> FileLocation {
+        self.places.place(&self.directory, name)
     }
 
     fn next(&self, prefix: &str, format: &str, compression: &str) -> String {
@@ -136,7 +147,11 @@ mod tests {
 
     fn names(options: &[(&str, &str)]) -> DataFileNames {
         let options: Options = options.iter().copied().collect();
-        DataFileNames::new(&PathSettings::from_options(Vec::new(), &options).unwrap(), &OneId)
+        DataFileNames::new(
+            &PathSettings::from_options(Vec::new(), &options).unwrap(),
+            "bucket-0",
+            &OneId,
+        )
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use super::external::ExternalRoots;
 use super::names::DataFileNames;
 use super::text::{partition_text, without_text};
 use super::{DataFileMeta, IndexFileMeta};
@@ -36,6 +37,8 @@ pub struct PathSettings {
     pub suffix_includes_compression: bool,
     /// `index-file-in-data-file-dir`
     pub index_in_data_directory: bool,
+    /// `data-file.external-paths`: where new data files go.
+    pub external_roots: ExternalRoots,
 }
 
 /// Where one file lies.
@@ -79,6 +82,7 @@ impl PathSettings {
             changelog_file_prefix: prefix(options, "changelog-file.prefix", "changelog-")?,
             suffix_includes_compression: options.bool("file.suffix.include.compression")?.unwrap_or(false),
             index_in_data_directory: options.bool("index-file-in-data-file-dir")?.unwrap_or(false),
+            external_roots: ExternalRoots::from_options(options)?,
         })
     }
 }
@@ -224,13 +228,13 @@ impl BucketPaths {
         }
     }
 
-    /// Names for the new files of one writer: one UUID is drawn here.
+    /// Names and places for the new files of one writer: one UUID is drawn here.
     pub fn new_names(&self, ids: &dyn FileIds) -> DataFileNames {
-        DataFileNames::new(&self.settings, ids)
+        DataFileNames::new(&self.settings, &self.directory, ids)
     }
 }
 
-fn join<const N: usize>(parts: [&str; N]) -> String {
+pub(super) fn join<const N: usize>(parts: [&str; N]) -> String {
     let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     parts.join("/")
 }

@@ -84,10 +84,15 @@ impl MergeTreeCompactManager {
         self.levels.number_of_sorted_runs() > self.settings.stop_trigger.saturating_add(1)
     }
 
+    /// Whether a task runs, or its result has not been fetched.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.running.is_some()
+    }
+
     /// Whether there is work left: a task runs, its result has not been fetched, or files on level 0 wait for what is looked up.
     pub fn compact_not_completed(&self) -> bool {
         let waits = self.settings.lookup.need_lookup() && !self.levels.level0().is_empty();
-        self.running.is_some() || waits
+        self.is_busy() || waits
     }
 
     /// What the strategy picks now, or a full compaction; `None`: nothing that changes anything. Nothing is started, but a strategy

@@ -10,7 +10,7 @@ use paimon_merge::engine::MergeEngine;
 
 use super::buffer::WriteBuffer;
 use super::pending::PendingIncrement;
-use super::{MergeTreeWriter, WriteSettings, WriterState};
+use super::{MergeTreeWriter, WriteSettings, WriteWatch, WriterState};
 use crate::LsmError;
 use crate::compact::{MergeTreeCompactManager, MergeTreeCompactRewriter, RecordLevelExpire};
 use crate::levels::{KeyOrder, Levels};
@@ -162,7 +162,7 @@ impl MergeTreeWriterBuilder {
                 None => manager,
             })
         };
-        Ok(MergeTreeWriter {
+        let writer = MergeTreeWriter {
             schema: self.schema,
             files: self.files,
             engine,
@@ -174,7 +174,10 @@ impl MergeTreeWriterBuilder {
             pending: PendingIncrement::new(self.state.increment),
             reporter: self.reporter,
             broken: false,
-        })
+            watch: WriteWatch::default(),
+        };
+        writer.show();
+        Ok(writer)
     }
 }
 

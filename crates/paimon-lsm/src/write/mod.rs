@@ -3,14 +3,18 @@
 mod buffer;
 mod builder;
 mod flush;
+mod local_merge;
 mod pending;
 mod runs;
 mod settings;
 mod sort;
 mod state;
+mod watch;
 mod writer;
 
 pub use builder::{MergeTreeWriterBuilder, last_full_ms};
+pub use local_merge::LocalMerger;
 pub use settings::WriteSettings;
 pub use state::WriterState;
+pub use watch::{BucketWriteState, WriteWatch};
 pub use writer::{MergeTreeWriter, WaitCompaction};

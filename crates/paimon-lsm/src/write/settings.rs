@@ -7,6 +7,10 @@ use serde::{Deserialize, Serialize};
 use crate::LsmError;
 use crate::compact::CompactSettings;
 
+/// So many pages (`page-size`) `write-buffer-size` must hold, as for Java's writers. Here buffers have no pages, and little memory only means
+/// that they are flushed often.
+const MIN_PAGES: u64 = 3;
+
 /// Settings of a bucket's writer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WriteSettings {
@@ -50,10 +54,12 @@ impl WriteSettings {
         let write_buffer_bytes = options
             .memory_size("write-buffer-size")?
             .unwrap_or(default.write_buffer_bytes);
-        if write_buffer_bytes == 0 {
-            return Err(LsmError::Invalid(
-                "write-buffer-size: expected at least one byte, found 0".into(),
-            ));
+        let page_bytes = options.memory_size("page-size")?.unwrap_or(64 << 10).max(1);
+        let least = page_bytes.saturating_mul(MIN_PAGES);
+        if write_buffer_bytes < least {
+            return Err(LsmError::Invalid(format!(
+                "option 'write-buffer-size': expected at least {least} bytes ({MIN_PAGES} times 'page-size'), found {write_buffer_bytes}"
+            )));
         }
         Ok(Self {
             write_only: options.bool("write-only")?.unwrap_or(false),
@@ -103,8 +109,8 @@ mod tests {
             None
         );
         assert_eq!(
-            settings(&[("write-buffer-size", "0")]).unwrap_err(),
-            "write-buffer-size: expected at least one byte, found 0"
+            settings(&[("write-buffer-size", "100 kb")]).unwrap_err(),
+            "option 'write-buffer-size': expected at least 196608 bytes (3 times 'page-size'), found 102400"
         );
     }
 }

@@ -14,7 +14,7 @@ use super::buffer::WriteBuffer;
 use super::builder::MergeTreeWriterBuilder;
 use super::flush::flush;
 use super::pending::PendingIncrement;
-use super::{WriteSettings, WriterState};
+use super::{WriteSettings, WriteWatch, WriterState};
 use crate::LsmError;
 use crate::compact::{CompactStep, CompactTask, MergeTreeCompactManager, delete_quietly};
 use crate::levels::{Levels, LevelsView};
@@ -51,6 +51,7 @@ pub struct MergeTreeWriter {
     /// A flush failed or was dropped half-way: records are lost, nothing may be committed any more.
     pub(super) broken: bool,
     pub(super) reporter: CompactionReporter,
+    pub(super) watch: WriteWatch,
 }
 
 impl MergeTreeWriter {
@@ -74,6 +75,7 @@ impl MergeTreeWriter {
             .ok_or_else(|| LsmError::Invalid("the bucket's sequence numbers are used up".into()))?;
         let has_room = self.buffer.push(values, kinds, self.next_sequence)?;
         self.next_sequence = next_sequence;
+        self.show();
         if !has_room {
             self.flush_memory().await?;
         }
@@ -89,6 +91,7 @@ impl MergeTreeWriter {
         self.broken = true;
         let spilled = self.buffer.spill().await?;
         self.broken = false;
+        self.show();
         if !spilled {
             self.flush_write_buffer(false, false).await?;
         }
@@ -108,21 +111,38 @@ impl MergeTreeWriter {
         self.flush_write_buffer(true, full).await
     }
 
-    /// Flushes and hands out all that has been done since the last call.
+    /// Flushes and hands out all that has been done since the last call: [`flush`](Self::flush), [`settle`](Self::settle),
+    /// [`drain_increment`](Self::drain_increment). Who owns many writers calls each of these for all of them, so that their compactions run
+    /// side by side.
     ///
-    /// With [`WaitCompaction::Yes`] the compaction that the flush starts is waited for, so that it sees the new files; one
-    /// round, not until nothing is left to compact. It also waits when the tree has far too many runs.
+    /// Errors: theirs.
+    pub async fn prepare_commit(&mut self, wait: WaitCompaction) -> Result<CommitIncrement, LsmError> {
+        self.flush(wait).await?;
+        self.settle(wait).await?;
+        self.drain_increment()
+    }
+
+    /// Flushes, takes the result of the running compaction, waiting for it with [`WaitCompaction::Yes`], and starts the next one, which
+    /// sees the new files. It also waits when the tree has too many runs.
+    ///
+    /// A call that is dropped while it waits for a compaction has lost nothing; one that is dropped while it flushes has broken the writer.
     ///
     /// Errors as [`write`](Self::write), and those of a compaction: it has changed nothing then, and the writer may go on.
-    pub async fn prepare_commit(&mut self, wait: WaitCompaction) -> Result<CommitIncrement, LsmError> {
-        let wait = wait == WaitCompaction::Yes;
-        self.flush_write_buffer(wait, false).await?;
+    pub async fn flush(&mut self, wait: WaitCompaction) -> Result<(), LsmError> {
+        self.flush_write_buffer(wait == WaitCompaction::Yes, false).await
+    }
+
+    /// Takes the result of the running compaction; waits for it with [`WaitCompaction::Yes`], with `commit.force-compact`, or when the tree has
+    /// far too many runs. One round, not until nothing is left to compact. A dropped call has lost nothing.
+    ///
+    /// Errors: those of the compaction, which has changed nothing then, and of writing deletion vectors. The writer may go on.
+    pub async fn settle(&mut self, wait: WaitCompaction) -> Result<(), LsmError> {
         let crowded = self
             .compaction
             .as_ref()
             .is_some_and(MergeTreeCompactManager::should_wait_for_preparing_checkpoint);
-        self.fetch_compaction(wait || self.settings.force_compact || crowded)
-            .await?;
+        let asked = wait == WaitCompaction::Yes || self.settings.force_compact;
+        self.fetch_compaction(asked, crowded).await?;
         if let Some(compaction) = &mut self.compaction
             && let Some(written) = compaction.write_deletion_vectors().await?
         {
@@ -130,6 +150,15 @@ impl MergeTreeWriter {
                 compaction.delete_index_file(&superseded).await;
             }
         }
+        Ok(())
+    }
+
+    /// Hands out what flushes and compactions have made since the last call; buffered records, and compactions whose results have not been
+    /// taken, are not in it.
+    ///
+    /// Errors: `Invalid` for a broken writer.
+    pub fn drain_increment(&mut self) -> Result<CommitIncrement, LsmError> {
+        self.check()?;
         Ok(self.pending.drain())
     }
 
@@ -149,7 +178,7 @@ impl MergeTreeWriter {
     ///
     /// Errors: those of the compaction.
     pub async fn sync(&mut self) -> Result<(), LsmError> {
-        self.fetch_compaction(true).await
+        self.fetch_compaction(true, false).await
     }
 
     /// Whether compaction has work left: one runs, or its result has not been fetched, or there is something to pick, or, in a table that
@@ -188,6 +217,11 @@ impl MergeTreeWriter {
         self.compaction.as_ref().map(|compaction| compaction.levels().view())
     }
 
+    /// Shows to other tasks what this writer is doing, while it is doing it.
+    pub fn watch(&self) -> WriteWatch {
+        self.watch.clone()
+    }
+
     /// The number that the next record gets.
     pub fn next_sequence(&self) -> i64 {
         self.next_sequence
@@ -214,7 +248,7 @@ impl MergeTreeWriter {
         if let Some(compaction) = &mut self.compaction {
             compaction.cancel_compaction();
         }
-        if let Err(error) = self.fetch_compaction(true).await {
+        if let Err(error) = self.fetch_compaction(true, false).await {
             tracing::warn!(%error, "the compaction of a writer that is being closed had failed");
         }
         if let Some(compaction) = &mut self.compaction {
@@ -240,16 +274,17 @@ impl MergeTreeWriter {
         }
     }
 
-    async fn flush_write_buffer(&mut self, mut wait: bool, full: bool) -> Result<(), LsmError> {
+    async fn flush_write_buffer(&mut self, wait: bool, full: bool) -> Result<(), LsmError> {
         self.check()?;
         if full && self.compaction.is_none() {
             return Err(LsmError::Invalid(
                 "a write-only writer does not compact: set write-only to false".into(),
             ));
         }
+        let mut crowded = false;
         if !self.buffer.is_empty() {
             // Decided before the flush adds a run.
-            wait |= self
+            crowded = self
                 .compaction
                 .as_ref()
                 .is_some_and(MergeTreeCompactManager::should_wait_for_latest_compaction);
@@ -257,7 +292,7 @@ impl MergeTreeWriter {
             self.flush_to_level0().await?;
             self.broken = false;
         }
-        self.fetch_compaction(wait).await?;
+        self.fetch_compaction(wait, crowded).await?;
         match &mut self.compaction {
             Some(compaction) => compaction.trigger_compaction(full),
             None => Ok(()),
@@ -290,16 +325,33 @@ impl MergeTreeWriter {
         self.notify_new_files(&files)
     }
 
-    /// Takes the result of the running compaction; with `wait`, once it has ended.
-    async fn fetch_compaction(&mut self, wait: bool) -> Result<(), LsmError> {
+    /// Takes the result of the running compaction; waits for its end when that was asked for, or when the tree has too many runs.
+    async fn fetch_compaction(&mut self, asked: bool, crowded: bool) -> Result<(), LsmError> {
         let Some(compaction) = &mut self.compaction else {
+            self.show();
             return Ok(());
         };
-        if let Some(result) = compaction.result(wait).await? {
-            for file in self.pending.add_compacted(result) {
+        let mut result = compaction.result(false).await?;
+        if result.is_none() && compaction.is_busy() && (asked || crowded) {
+            let _stall = (!asked).then(|| self.watch.stall(&self.env.clock));
+            result = compaction.result(true).await?;
+        }
+        if let Some(result) = result {
+            let superseded = self.pending.add_compacted(result);
+            self.show();
+            for file in superseded {
                 delete_quietly(&*self.files, &file).await;
             }
+        } else {
+            self.show();
         }
         Ok(())
+    }
+
+    /// Lets watchers know.
+    pub(super) fn show(&self) {
+        let runs = self.compaction.as_ref();
+        let runs = runs.map_or(0, |compaction| compaction.levels().number_of_sorted_runs());
+        self.watch.update(runs, self.buffer.memory_bytes());
     }
 }

@@ -161,13 +161,29 @@ async fn too_many_runs_hold_the_writer_back_until_the_compaction_ends() {
     let runs = |writer: &paimon_lsm::write::MergeTreeWriter| writer.levels().map_or(0, |view| view.runs().len());
     assert_eq!(runs(&writer), 4);
     write(&mut writer, &bucket.schema, &all(0..5, 4)).await;
+    let watch = writer.watch();
+    assert_eq!((watch.state().sorted_runs, watch.state().stalls), (4, 0));
+    assert!(watch.state().buffered_bytes > 0);
     {
         let mut flush = pin!(writer.flush_memory());
         assert!(poll!(flush.as_mut()).is_pending());
+        // Others see that it waits, and since when.
+        let stalled = watch.state();
+        assert!(stalled.stalled_since_ms.is_some() && stalled.stalls == 1, "{stalled:?}");
         assert!(poll!(flush.as_mut()).is_pending());
         Faulty::open_again(&faulty.opens);
         flush.await.unwrap();
     }
+    let state = watch.state();
+    assert!(
+        state.stalled_since_ms.is_none() && state.stalls == 1 && state.stalled_ms > 0,
+        "{state:?}"
+    );
+    assert_eq!(
+        (state.sorted_runs, state.buffered_bytes),
+        (4, 0),
+        "two of five runs became one"
+    );
     let increment = writer.prepare_commit(Yes).await.unwrap();
     bucket.commit(&increment);
     assert_eq!(print(&bucket.rows().await), "0=4 1=4 2=4 3=4 4=4");

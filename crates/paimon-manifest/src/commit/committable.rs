@@ -92,6 +92,21 @@ impl ChangeSet {
         self.table.is_empty() && self.changelog.is_empty() && self.index.is_empty()
     }
 
+    /// The changes, with this sequence number for all records of the files that come.
+    ///
+    /// Source: `org.apache.paimon.operation.FileStoreCommitImpl#stampSequenceWithSnapshotId`.
+    pub(super) fn with_sequence(&self, sequence: i64) -> Self {
+        let mut changes = self.clone();
+        for entry in changes.table.iter_mut().filter(|entry| entry.kind == FileKind::Add) {
+            entry.file = Arc::new(DataFileMeta {
+                min_sequence_number: sequence,
+                max_sequence_number: sequence,
+                ..(*entry.file).clone()
+            });
+        }
+        changes
+    }
+
     /// Whether rows go away: such an append is an OVERWRITE snapshot.
     pub(super) fn takes_away(&self) -> bool {
         self.table.iter().any(|entry| entry.kind == FileKind::Delete)

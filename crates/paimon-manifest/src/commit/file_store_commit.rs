@@ -1,12 +1,13 @@
 //! Turns committables into snapshots.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use paimon_format::ErrorKind;
 use paimon_format::env::Env;
 use paimon_format::meta::{PathSettings, TablePaths};
 use paimon_format::row::KeyComparator;
-use paimon_format::storage::Storage;
+use paimon_format::storage::{FileRoots, Storage, StorageFactory};
 use serde::Deserialize;
 use tracing::Instrument;
 
@@ -24,7 +25,7 @@ use crate::manifest::{
 };
 use crate::scan::{ScanFilter, live_entries};
 use crate::schema::{SchemaStore, TableSchema};
-use crate::snapshot::{CommitKind, Snapshot, SnapshotStore};
+use crate::snapshot::{CommitKind, MAX_SEQUENCE_NUMBER, Snapshot, SnapshotStore};
 
 /// Whether a plain append is checked against the files that are there. It cannot conflict unless it is a replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +50,7 @@ pub struct FileStoreCommit {
     pub(super) settings: CommitSettings,
     pub(super) keys: KeyComparator,
     pub(super) paths: TablePaths,
+    pub(super) roots: FileRoots,
     schemas: SchemaStore,
     pub(super) snapshots: SnapshotStore,
     pub(super) manifests: ManifestFiles,
@@ -125,6 +127,7 @@ impl FileStoreCommit {
             snapshots: SnapshotStore::new(Arc::clone(&storage), env.clone()),
             manifests,
             backend: Arc::new(PutIfAbsentCommit::new(Arc::clone(&storage))),
+            roots: FileRoots::new(Arc::clone(&storage)),
             storage,
             env,
         })
@@ -141,6 +144,13 @@ impl FileStoreCommit {
     #[must_use]
     pub fn with_backend(mut self, backend: Arc<dyn CommitBackend>) -> Self {
         self.backend = backend;
+        self
+    }
+
+    /// Opens files outside of the table's root, so that recovery and [`abort`](Self::abort) find them. Without it they are left alone.
+    #[must_use]
+    pub fn with_external_files(mut self, factory: Arc<dyn StorageFactory>) -> Self {
+        self.roots = self.roots.with_external(factory);
         self
     }
 
@@ -342,7 +352,10 @@ impl FileStoreCommit {
         let all_manifests = [base_manifests, delta_manifests].concat();
         if let Some(replaced) = request.replaces {
             // What goes away depends on the snapshot before: these lists are of this attempt alone.
-            let changes = self.replace(latest, &all_manifests, replaced, request.changes).await?;
+            let mut changes = self.replace(latest, &all_manifests, replaced, request.changes).await?;
+            if self.settings.snapshot_ordering {
+                changes = changes.with_sequence(latest.map_or(0, |latest| latest.id) + 1);
+            }
             let request = SnapshotRequest {
                 changes: &changes,
                 replaces: None,
@@ -357,6 +370,17 @@ impl FileStoreCommit {
             if request.kind == CommitKind::Compact && !request.changes.index.is_empty() {
                 check_deletion_vectors(&base, &self.index_of(latest).await?, &request.changes.index)?;
             }
+        }
+        if self.settings.snapshot_ordering && request.kind != CommitKind::Compact {
+            // What is noted of the files depends on the id that this attempt tries.
+            let id = latest.map_or(0, |latest| latest.id) + 1;
+            let changes = request.changes.with_sequence(id);
+            let request = SnapshotRequest {
+                changes: &changes,
+                ..*request
+            };
+            let lists = self.write_delta_lists(&changes, created).await?;
+            return self.publish(latest, all_manifests, &lists, &request, created).await;
         }
         if delta.is_none() {
             *delta = Some(self.write_delta(request.changes).await?);
@@ -377,9 +401,13 @@ impl FileStoreCommit {
         request: &SnapshotRequest<'_>,
         created: &mut CreatedFiles,
     ) -> Result<i64, Failure> {
+        let properties = self.properties(latest, &all_manifests, request).await?;
         let merged = merge_manifests(&self.manifests, all_manifests, created).await?;
         let base = self.manifests.write_list(&merged, created).await?;
-        let snapshot = self.describe(latest, delta, base, request, created).await?;
+        let snapshot = Snapshot {
+            properties: (!properties.is_empty()).then_some(properties),
+            ..self.describe(latest, delta, base, request, created).await?
+        };
         match self.backend.publish(latest, &snapshot).await {
             Ok(Published::Won) => Ok(snapshot.id),
             Ok(Published::Lost) => Err(Failure::Lost),
@@ -435,6 +463,35 @@ impl FileStoreCommit {
         Ok(DeltaLists { list, changelog })
     }
 
+    /// The properties of the committable, and the largest sequence number if snapshots note it: that of the snapshot before, or of all
+    /// files where that has none, and of the files that come.
+    ///
+    /// Source: `org.apache.paimon.operation.SequenceSnapshotProperties`.
+    async fn properties(
+        &self,
+        latest: Option<&Snapshot>,
+        manifests: &[ManifestFileMeta],
+        request: &SnapshotRequest<'_>,
+    ) -> Result<BTreeMap<String, String>> {
+        let mut properties = request.committable.properties.clone();
+        if self.settings.note_max_sequence {
+            let noted = latest.map(Snapshot::max_sequence_number).transpose()?.flatten();
+            let before = match (noted, latest) {
+                (None, Some(_)) => {
+                    let live = live_entries(&self.manifests, manifests, &ScanFilter::all()).await?;
+                    live.iter().map(|entry| entry.file.max_sequence_number).max()
+                }
+                (noted, _) => noted,
+            };
+            let added = request.changes.table.iter().filter(|entry| entry.kind == FileKind::Add);
+            let added = added.map(|entry| entry.file.max_sequence_number).max();
+            if let Some(max) = before.max(added) {
+                properties.insert(MAX_SEQUENCE_NUMBER.to_string(), max.to_string());
+            }
+        }
+        Ok(properties)
+    }
+
     async fn describe(
         &self,
         latest: Option<&Snapshot>,
@@ -473,7 +530,7 @@ impl FileStoreCommit {
             changelog_record_count: changelog.map(|_| record_count(&request.changes.changelog)),
             watermark: watermarks.into_iter().flatten().max(),
             statistics: self.inherited_statistics(latest, schema.id).await?,
-            properties: (!committable.properties.is_empty()).then(|| committable.properties.clone()),
+            properties: None,
             next_row_id: Some(latest.and_then(|latest| latest.next_row_id).unwrap_or(0)),
             operation: None,
         })

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use paimon_format::meta::{BucketPaths, CommitMessage, DataFileMeta, FileLocation};
+use paimon_format::{ErrorKind, FormatError};
 
 use super::committable::ManifestCommittable;
 use super::file_store_commit::{AppendCheck, FileStoreCommit};
@@ -81,10 +82,12 @@ impl FileStoreCommit {
     }
 
     async fn delete(&self, location: FileLocation) {
-        // Files outside the table are left for who configured that place.
-        let FileLocation::Table(path) = location else { return };
-        if let Err(error) = self.storage.delete(&path).await {
-            tracing::warn!(%error, file = path, "file of an aborted commit not deleted");
+        let deleted = match self.roots.locate(location.clone()).await {
+            Ok((storage, path)) => storage.delete(&path).await.map_err(FormatError::from),
+            Err(error) => Err(error),
+        };
+        if let Err(error) = deleted {
+            tracing::warn!(%error, ?location, "file of an aborted commit not deleted");
         }
     }
 
@@ -109,13 +112,18 @@ impl FileStoreCommit {
     }
 
     async fn check_file(&self, location: FileLocation) -> Result<()> {
-        let FileLocation::Table(path) = location else {
-            return Ok(());
+        let (FileLocation::Table(name) | FileLocation::External(name)) = &location;
+        let name = name.clone();
+        let (storage, path) = match self.roots.locate(location).await {
+            Ok(found) => found,
+            // Nobody said how to look there.
+            Err(error) if error.kind() == ErrorKind::Unsupported => return Ok(()),
+            Err(error) => return Err(error.into()),
         };
-        match self.storage.size(&path).await? {
+        match storage.size(&path).await? {
             Some(_) => Ok(()),
             None => Err(ManifestError::NotFound(format!(
-                "{path} was to be committed, but it is gone: recover from a later state"
+                "{name} was to be committed, but it is gone: recover from a later state"
             ))),
         }
     }

@@ -24,6 +24,10 @@ pub struct CommitSettings {
     pub buckets: i32,
     /// `dynamic-partition-overwrite`: an overwrite of a partitioned table replaces the partitions that it writes, not those it names.
     pub dynamic_partition_overwrite: bool,
+    /// `sequence.snapshot-ordering`: the records of flushed files have the snapshot's id as their sequence number.
+    pub snapshot_ordering: bool,
+    /// `write.sequence-number-init-mode` is `snapshot`: snapshots note the largest sequence number.
+    pub note_max_sequence: bool,
     /// `overwrite-upgrade`: the level of files that an overwrite may put there at once, the highest; `None`: they stay on level 0.
     pub overwrite_level: Option<i32>,
 }
@@ -38,6 +42,8 @@ impl Default for CommitSettings {
             ignore_empty_commit: true,
             buckets: -1,
             dynamic_partition_overwrite: true,
+            snapshot_ordering: false,
+            note_max_sequence: false,
             overwrite_level: Some(5),
         }
     }
@@ -70,6 +76,10 @@ impl CommitSettings {
             dynamic_partition_overwrite: options
                 .bool("dynamic-partition-overwrite")?
                 .unwrap_or(default.dynamic_partition_overwrite),
+            snapshot_ordering: options.bool("sequence.snapshot-ordering")?.unwrap_or(false),
+            note_max_sequence: options
+                .string("write.sequence-number-init-mode")
+                .is_some_and(|mode| mode.eq_ignore_ascii_case("snapshot")),
             overwrite_level: (upgrade && levels > 1).then_some(levels - 1),
         })
     }
@@ -95,6 +105,8 @@ mod tests {
             ("bucket", "4"),
             ("dynamic-partition-overwrite", "false"),
             ("num-sorted-run.compaction-trigger", "2"),
+            ("sequence.snapshot-ordering", "true"),
+            ("write.sequence-number-init-mode", "snapshot"),
         ]);
         let expected = CommitSettings {
             max_retries: 3,
@@ -104,6 +116,8 @@ mod tests {
             ignore_empty_commit: false,
             buckets: 4,
             dynamic_partition_overwrite: false,
+            snapshot_ordering: true,
+            note_max_sequence: true,
             overwrite_level: Some(2),
         };
         assert_eq!(all.unwrap(), expected);

@@ -10,7 +10,7 @@ mod time_travel;
 
 pub use changelog::outlives_snapshots;
 pub use consumer::{Consumer, ConsumerStore};
-pub use model::{CommitKind, Snapshot};
+pub use model::{CommitKind, MAX_SEQUENCE_NUMBER, Snapshot};
 pub use store::SnapshotStore;
 pub use tag::Tag;
 pub use time_travel::TimeTravel;

@@ -8,6 +8,11 @@ use serde::{Deserialize, Serialize};
 use crate::error::{ManifestError, Result};
 use crate::json::to_pretty_json;
 
+/// The property that notes the largest sequence number of a record.
+///
+/// Source: `org.apache.paimon.operation.SequenceSnapshotProperties`.
+pub const MAX_SEQUENCE_NUMBER: &str = "sequence.generation.max-sequence-number";
+
 /// What a snapshot did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
@@ -121,6 +126,20 @@ impl Snapshot {
     /// Its file, relative to the table.
     pub fn path(id: i64) -> String {
         format!("snapshot/snapshot-{id}")
+    }
+
+    /// The largest sequence number of a record so far; `None` where it is not noted.
+    ///
+    /// Errors: `Corrupt` when the property holds no number.
+    pub fn max_sequence_number(&self) -> Result<Option<i64>> {
+        let noted = self.properties.as_ref().and_then(|all| all.get(MAX_SEQUENCE_NUMBER));
+        let number = noted.map(|text| {
+            text.parse().map_err(|_| {
+                let message = format!("its property {MAX_SEQUENCE_NUMBER} is '{text}': expected a number");
+                ManifestError::corrupt(Self::path(self.id), message)
+            })
+        });
+        number.transpose()
     }
 
     /// Whether it is the snapshot that this user made of this committable. A commit of both new and compacted files makes two, of

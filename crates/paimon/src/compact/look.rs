@@ -56,6 +56,7 @@ impl Table {
         let forced: Options = [("write-only", "false")].into_iter().collect();
         let table = self.with_options(&forced)?;
         table.check_writable()?;
+        table.check_memory()?;
         Ok(table)
     }
 }

@@ -24,3 +24,4 @@ pub use postpone::PostponeSettings;
 pub(crate) use streaming::{StreamSettings, stream_start};
 pub(crate) use travel::time_travel;
 pub use writing::RowSettings;
+pub(crate) use writing::check_snapshot_ordering;

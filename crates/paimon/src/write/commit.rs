@@ -30,8 +30,11 @@ impl TableCommit {
     pub(crate) fn new(table: &Table, user: &str) -> Result<Self> {
         let storage = std::sync::Arc::clone(table.storage());
         let env = table.context().env().clone();
+        let commit = FileStoreCommit::new(storage, env, table.schema(), user)?;
         Ok(Self {
-            commit: FileStoreCommit::new(storage, env, table.schema(), user)?.with_table_name(table.metrics_name()),
+            commit: commit
+                .with_table_name(table.metrics_name())
+                .with_external_files(std::sync::Arc::clone(table.context().storages())),
             table: table.clone(),
             overwrite: None,
         })

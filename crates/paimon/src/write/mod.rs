@@ -2,10 +2,12 @@
 
 mod builder;
 mod commit;
+mod local;
 mod record_writer;
 mod route;
 mod rows;
 mod table_write;
+mod watch;
 
 pub use builder::WriteBuilder;
 pub(crate) use commit::certainly_not_committed;
@@ -14,3 +16,4 @@ pub(crate) use route::Partitioned;
 pub(crate) use rows::Prepared;
 pub use rows::VALUE_KIND_COLUMN;
 pub use table_write::TableWrite;
+pub use watch::{TableWriteState, TableWriteWatch};

@@ -49,9 +49,24 @@ impl RecordWriter {
         }
     }
 
-    pub(super) async fn prepare_commit(&mut self, wait: WaitCompaction) -> Result<CommitIncrement> {
+    pub(super) async fn flush(&mut self, wait: WaitCompaction) -> Result<()> {
         match self {
-            Self::Tree(tree) => Ok(tree.prepare_commit(wait).await?),
+            Self::Tree(tree) => Ok(tree.flush(wait).await?),
+            Self::Postponed(_) => Ok(()),
+        }
+    }
+
+    pub(super) async fn settle(&mut self, wait: WaitCompaction) -> Result<()> {
+        match self {
+            Self::Tree(tree) => Ok(tree.settle(wait).await?),
+            Self::Postponed(_) => Ok(()),
+        }
+    }
+
+    /// What was written since the last call. That of a merge tree is there at once.
+    pub(super) async fn drain_increment(&mut self) -> Result<CommitIncrement> {
+        match self {
+            Self::Tree(tree) => Ok(tree.drain_increment()?),
             Self::Postponed(postponed) => postponed.prepare_commit().await,
         }
     }

@@ -8,11 +8,13 @@ use arrow_array::{Int8Array, RecordBatch, RecordBatchOptions};
 use paimon_format::env::Budget;
 use paimon_format::kv::KvBatch;
 use paimon_format::meta::CommitMessage;
+use paimon_format::options::Options;
 use paimon_format::row::BinaryRow;
 use paimon_format::types::{Datum, RowKind, array_from_datums, arrow_schema};
 use paimon_lsm::pick::PickRule;
 use paimon_lsm::write::WaitCompaction;
 use paimon_manifest::scan::BucketFiles;
+use paimon_manifest::snapshot::Snapshot;
 
 use crate::assign::{BucketAssigner, Columns, FixedBuckets};
 use crate::bucket::BucketStores;
@@ -20,9 +22,11 @@ use crate::error::{Error, Result};
 use crate::options::{self, RowSettings};
 use crate::postpone::PostponedFiles;
 use crate::table::Table;
+use crate::write::local::LocalMerge;
 use crate::write::record_writer::RecordWriter;
 use crate::write::route::{self, Part, Partitioned};
 use crate::write::rows::{Prepared, RowPreparation};
+use crate::write::watch::TableWriteWatch;
 
 /// Writes rows into the buckets of a table. One task owns it; two of them may write to one table, but not to one bucket unless
 /// both are `write-only`.
@@ -30,6 +34,10 @@ use crate::write::rows::{Prepared, RowPreparation};
 /// It owns the writers of all buckets and is their memory policy: when the buffers of all together come near
 /// `write-buffer-size`, the largest go to disk. Rows are visible once the messages of [`prepare_commit`](Self::prepare_commit) are
 /// committed. After an error it must be given up: [`abort`](Self::abort) removes what it wrote.
+///
+/// Any future may be dropped. A dropped [`write`](Self::write) has taken all of its batch or nothing, or every later call but `abort` is an
+/// error, as half a batch must not be committed. A dropped [`prepare_commit`](Self::prepare_commit) has handed nothing out: the next one
+/// hands out all, or is an error when it was dropped while it flushed.
 ///
 /// Source: `org.apache.paimon.table.sink.TableWriteImpl`, `org.apache.paimon.operation.AbstractFileStoreWrite`.
 #[derive(Debug)]
@@ -47,6 +55,15 @@ pub struct TableWrite {
     overwrites: bool,
     /// How rows are written that get a bucket later; `None`: all have one.
     postponed: Option<PostponedFiles>,
+    /// A call failed or was dropped where a batch is in some of its buckets and not in others, or a part of a commit was taken out.
+    half_done: bool,
+    /// `local-merge-buffer-size`: rows wait here first.
+    local: Option<LocalMerge>,
+    /// `write.sequence-number-init-mode` is `snapshot`.
+    sequence_from_snapshot: bool,
+    /// New writers number their records from here on, or from above those of their bucket.
+    first_sequence: i64,
+    watch: TableWriteWatch,
 }
 
 #[derive(Debug)]
@@ -67,6 +84,9 @@ impl TableWrite {
     /// With `overwrites` the files that are there count for nothing.
     pub(crate) fn new(table: Table, pick_rule: Option<PickRule>, overwrites: bool, user: &str) -> Result<Self> {
         table.check_writable()?;
+        // Also of a use that is not write-only: what it compacts would bear no snapshot's id yet.
+        options::check_snapshot_ordering(table.options(), &Options::new())?;
+        table.check_memory()?;
         let mut stores = BucketStores::new(&table)?;
         if let Some(rule) = pick_rule {
             stores = stores.with_pick_rule(rule);
@@ -97,12 +117,18 @@ impl TableWrite {
 
     fn with_assigner(table: Table, stores: BucketStores, assigner: BucketAssigner) -> Result<Self> {
         let settings = RowSettings::from_options(table.options())?;
+        let buffers = Budget::new(stores.settings().write_buffer_bytes);
         Ok(Self {
             preparation: preparation(&table, &settings)?,
             partition_columns: Columns::new(&table, table.schema().partition_positions()),
             assigner,
             postponed: None,
-            buffers: Budget::new(stores.settings().write_buffer_bytes),
+            half_done: false,
+            local: LocalMerge::new(&table, &settings)?,
+            sequence_from_snapshot: settings.sequence_from_snapshot,
+            first_sequence: 0,
+            watch: TableWriteWatch::new(buffers.clone()),
+            buffers,
             stores,
             writers: BTreeMap::new(),
             overwrites: false,
@@ -119,7 +145,7 @@ impl TableWrite {
     /// Writes rows, matched to columns by name; a column that is missing is null or its default. They are all +I, unless the batch
     /// has a column [`_VALUE_KIND`](crate::write::VALUE_KIND_COLUMN) or the table a `rowkind.field`.
     ///
-    /// Waits when a bucket has more sorted runs than `num-sorted-run.stop-trigger`.
+    /// Waits when a bucket has more sorted runs than `num-sorted-run.stop-trigger`; [`watch`](Self::watch) shows that.
     ///
     /// Errors: `Invalid` naming column and row; nothing of the batch is written then.
     pub async fn write(&mut self, batch: &RecordBatch) -> Result<()> {
@@ -139,10 +165,49 @@ impl TableWrite {
         let columns = batch.values().to_vec();
         let rows = RecordBatch::try_new_with_options(Arc::clone(&self.preparation.arrow), columns, &options)?;
         let kinds = Int8Array::from(batch.kinds().to_vec());
-        self.write_prepared(Prepared { rows, kinds }).await
+        self.check()?;
+        self.distribute(Prepared { rows, kinds }).await
     }
 
     async fn write_prepared(&mut self, prepared: Prepared) -> Result<()> {
+        self.check()?;
+        let Some(local) = &mut self.local else {
+            return self.distribute(prepared).await;
+        };
+        let has_room = local.push(&prepared)?;
+        match has_room {
+            true => Ok(()),
+            false => self.flush_local().await,
+        }
+    }
+
+    fn check(&self) -> Result<()> {
+        match self.half_done {
+            false => Ok(()),
+            true => Err(Error::invalid(
+                "an earlier call ended half-way, a batch may be in some of its buckets only: abort this writer, and write again from the last commit",
+            )),
+        }
+    }
+
+    /// Gives the rows that were merged before to their buckets.
+    async fn flush_local(&mut self) -> Result<()> {
+        let Some(local) = &mut self.local else {
+            return Ok(());
+        };
+        self.half_done = true;
+        for merged in local.drain().await? {
+            self.distribute(merged).await?;
+            self.half_done = true;
+        }
+        self.half_done = false;
+        Ok(())
+    }
+
+    /// Gives rows to their buckets.
+    async fn distribute(&mut self, prepared: Prepared) -> Result<()> {
+        // Other assigners remember the rows that they have seen.
+        self.half_done |= !matches!(self.assigner, BucketAssigner::Fixed(_));
         let assigned = self
             .assigner
             .assign(Partitioned::new(prepared, &self.partition_columns)?)
@@ -151,6 +216,7 @@ impl TableWrite {
         let partitions = &assigned.rows;
         self.open_writers(&parts, partitions).await?;
         self.make_room().await?;
+        self.half_done = true;
         for part in parts {
             let partition = partitions.partition(part.partition)?;
             let key = (partition.as_bytes().to_vec(), part.bucket);
@@ -162,6 +228,7 @@ impl TableWrite {
             let written = writer.writer.write(&part.rows, &kinds).await;
             written.map_err(|error| error.in_bucket(&writer.name))?;
         }
+        self.half_done = false;
         Ok(())
     }
 
@@ -177,6 +244,7 @@ impl TableWrite {
         if missing.is_empty() {
             return Ok(());
         }
+        self.learn_sequence().await?;
         let of: Vec<&BinaryRow> = missing.iter().map(|(partition, _)| *partition).collect();
         // Rows without a bucket are only appended.
         let nothing_counts = self.overwrites || self.postponed.is_some();
@@ -185,6 +253,16 @@ impl TableWrite {
             let there = |files: &&BucketFiles| files.partition == *partition && files.bucket == bucket;
             self.open_writer(partition.clone(), bucket, live.iter().find(there))
                 .await?;
+        }
+        Ok(())
+    }
+
+    /// Looks up from where on new writers number their records, where the latest snapshot says that.
+    async fn learn_sequence(&mut self) -> Result<()> {
+        if self.sequence_from_snapshot && !self.overwrites {
+            let latest = self.table.snapshot_store().latest().await?;
+            let noted = latest.as_ref().map(Snapshot::max_sequence_number).transpose()?;
+            self.first_sequence = noted.flatten().map_or(0, |max| max.saturating_add(1));
         }
         Ok(())
     }
@@ -207,8 +285,15 @@ impl TableWrite {
                         .postponed(&partition, postponed)
                         .map(RecordWriter::Postponed),
                     None => {
-                        let writer = self.stores.writer(&partition, bucket, live, self.buffers.clone()).await;
-                        writer.map(|writer| RecordWriter::Tree(Box::new(writer)))
+                        let buffers = self.buffers.clone();
+                        let writer = self
+                            .stores
+                            .writer(&partition, bucket, live, buffers, self.first_sequence)
+                            .await;
+                        writer.map(|writer| {
+                            self.watch.add(&name, writer.watch());
+                            RecordWriter::Tree(Box::new(writer))
+                        })
                     }
                 };
                 let writer = writer.map_err(|error| error.in_bucket(&name))?;
@@ -246,6 +331,11 @@ impl TableWrite {
         Ok(())
     }
 
+    /// Shows to other tasks what the writers of the buckets are doing, while they do it.
+    pub fn watch(&self) -> TableWriteWatch {
+        self.watch.clone()
+    }
+
     /// The partitions and buckets that it has written to, by partition bytes and bucket.
     pub fn open_buckets(&self) -> Vec<(BinaryRow, i32)> {
         let writers = self.writers.values();
@@ -260,7 +350,10 @@ impl TableWrite {
     /// Errors: `Invalid` when the bucket is outside of the partition's count.
     pub async fn compact(&mut self, partition: &BinaryRow, bucket: i32, full: bool) -> Result<()> {
         self.assigner.check_bucket(partition, bucket).await?;
+        self.check()?;
+        self.flush_local().await?;
         if !self.writers.contains_key(&(partition.as_bytes().to_vec(), bucket)) {
+            self.learn_sequence().await?;
             let live = self.table.files_before(self.overwrites, &[partition]).await?;
             let there = live.iter().find(|files| files.bucket == bucket);
             self.open_writer(partition.clone(), bucket, there).await?;
@@ -286,6 +379,8 @@ impl TableWrite {
         if self.stores.settings().write_only || identifier % i64::from(every) != 0 {
             return Ok(false);
         }
+        self.check()?;
+        self.flush_local().await?;
         let mut started = false;
         for writer in self.writers.values_mut().filter(|writer| writer.since_full) {
             let compacted = writer.writer.compact(true).await;
@@ -302,19 +397,31 @@ impl TableWrite {
     }
 
     /// Flushes all buckets and takes out what they wrote since the last call, to be committed. With `wait_compaction` the
-    /// compactions that run or are now due end first; without it their results come with a later call.
+    /// compactions that run or are now due end first, those of all buckets side by side; without it their results come with a later call.
     ///
-    /// Messages without files are left out. Their order is that of partition bytes and buckets.
+    /// Messages without files are left out. Their order is that of partition bytes and buckets. When it fails or is dropped, nothing has
+    /// been handed out.
     pub async fn prepare_commit(&mut self, wait_compaction: bool) -> Result<Vec<CommitMessage>> {
+        self.check()?;
+        self.flush_local().await?;
         let wait = if wait_compaction {
             WaitCompaction::Yes
         } else {
             WaitCompaction::No
         };
+        for writer in self.writers.values_mut() {
+            let flushed = writer.writer.flush(wait).await;
+            flushed.map_err(|error| error.in_bucket(&writer.name))?;
+        }
+        for writer in self.writers.values_mut() {
+            let settled = writer.writer.settle(wait).await;
+            settled.map_err(|error| error.in_bucket(&writer.name))?;
+        }
+        self.half_done = true;
         let mut indexes = self.assigner.prepare_commit().await?;
         let mut messages = Vec::with_capacity(self.writers.len());
         for (key, writer) in &mut self.writers {
-            let increment = writer.writer.prepare_commit(wait).await;
+            let increment = writer.writer.drain_increment().await;
             let mut increment = increment.map_err(|error| error.in_bucket(&writer.name))?;
             if let Some(index) = indexes.remove(key) {
                 increment.data.new_index_files.push(index.file);
@@ -330,6 +437,7 @@ impl TableWrite {
                 });
             }
         }
+        self.half_done = false;
         Ok(messages)
     }
 
@@ -350,6 +458,7 @@ impl TableWrite {
         }
         for key in idle {
             if let Some(writer) = self.writers.remove(&key) {
+                self.watch.remove(&writer.name);
                 writer.writer.close().await;
             }
         }
@@ -368,7 +477,7 @@ impl TableWrite {
 }
 
 /// The kinds of a part, which were checked with the rows.
-fn row_kinds(kinds: &Int8Array) -> Result<Vec<RowKind>> {
+pub(super) fn row_kinds(kinds: &Int8Array) -> Result<Vec<RowKind>> {
     let kinds = kinds.values().iter().map(|&kind| RowKind::from_byte(kind));
     kinds
         .collect::<Option<_>>()

@@ -1,79 +1,19 @@
 //! Storage that fails in the middle.
 
-use std::collections::HashSet;
-use std::sync::Arc;
-
-use async_trait::async_trait;
-use futures::TryStreamExt;
-use paimon::format::env::Env;
 use paimon::format::options::Options;
-use paimon::format::storage::{MemoryStorage, Storage, StorageError, StorageFactory};
-use paimon::manifest::scan::ScanKind;
-use paimon::{Context, ErrorKind, Table};
-use paimon_testkit::faulty::{CallKind, Fault, FaultPlan, FaultyStorage, Rule};
+use paimon::{ErrorKind, Table};
+use paimon_testkit::faulty::{CallKind, Fault, FaultPlan, Rule};
 
+use crate::faulty_place::FaultyPlace;
 use crate::support::{kv, kv_schema, rows, shape};
 
-/// Opens one storage, whatever the URL.
-#[derive(Debug)]
-struct One(Arc<dyn Storage>);
-
-#[async_trait]
-impl StorageFactory for One {
-    async fn open(&self, _url: &str) -> Result<Arc<dyn Storage>, StorageError> {
-        Ok(Arc::clone(&self.0))
+/// Eight level-0 files.
+async fn table(place: &FaultyPlace) -> Table {
+    let table = place.create(kv_schema().option("write-only", "true")).await;
+    for round in 0..8 {
+        crate::support::commit(&table, &[("+I", round, "x"), ("+I", 100, "y")]).await;
     }
-}
-
-struct Place {
-    _temp: tempfile::TempDir,
-    storage: FaultyStorage,
-    context: Context,
-}
-
-impl Place {
-    fn new() -> Self {
-        let temp = tempfile::tempdir().unwrap();
-        let env = Env::fixed(temp.path());
-        let memory = Arc::new(MemoryStorage::new(Arc::clone(&env.clock)));
-        let storage = FaultyStorage::new(memory, env.clone(), FaultPlan::new());
-        let context = Context::new(env).with_storages(Arc::new(One(Arc::new(storage.clone()))));
-        Self {
-            _temp: temp,
-            storage,
-            context,
-        }
-    }
-
-    /// Eight level-0 files.
-    async fn table(&self) -> Table {
-        let table = Table::create("t", kv_schema().option("write-only", "true"), &self.context)
-            .await
-            .unwrap();
-        for round in 0..8 {
-            crate::support::commit(&table, &[("+I", round, "x"), ("+I", 100, "y")]).await;
-        }
-        table
-    }
-
-    /// Files in the bucket's folder that the latest snapshot does not name.
-    async fn unreferenced(&self, table: &Table) -> Vec<String> {
-        let snapshot = table.snapshot_store().latest().await.unwrap().unwrap();
-        let scan = table.file_store_scan().unwrap();
-        let plan = scan.plan(&snapshot, ScanKind::All).await.unwrap();
-        let live: HashSet<String> = plan
-            .buckets
-            .iter()
-            .flat_map(|bucket| &bucket.files)
-            .map(|file| format!("bucket-0/{}", file.file_name))
-            .collect();
-        let there: Vec<_> = table.storage().list("bucket-0").try_collect().await.unwrap();
-        there
-            .into_iter()
-            .map(|file| file.path)
-            .filter(|path| !live.contains(path))
-            .collect()
-    }
+    table
 }
 
 #[tokio::test]
@@ -84,8 +24,8 @@ async fn a_compaction_that_cannot_write_leaves_the_table_as_it_was() {
         Rule::new(CallKind::Read, "bucket-0/*", Fault::Fail),
         Rule::new(CallKind::Finish, "manifest/*", Fault::Fail).times(usize::MAX),
     ] {
-        let place = Place::new();
-        let table = place.table().await;
+        let place = FaultyPlace::new();
+        let table = table(&place).await;
         let before = (rows(&table).await, shape(&table).await);
         place.storage.follow(FaultPlan::new().rule(rule.clone()));
         let result = table.compact_builder().full(true).run().await;
@@ -104,8 +44,8 @@ async fn a_compaction_that_cannot_write_leaves_the_table_as_it_was() {
 
 #[tokio::test]
 async fn a_lost_answer_to_the_publishing_call_is_looked_up() {
-    let place = Place::new();
-    let table = place.table().await;
+    let place = FaultyPlace::new();
+    let table = table(&place).await;
     let before = rows(&table).await;
     place
         .storage
@@ -119,8 +59,8 @@ async fn a_lost_answer_to_the_publishing_call_is_looked_up() {
 
 #[tokio::test]
 async fn an_unclear_commit_deletes_nothing() {
-    let place = Place::new();
-    let table = place.table().await;
+    let place = FaultyPlace::new();
+    let table = table(&place).await;
     let before = rows(&table).await;
     let rule = Rule::new(CallKind::PutIfAbsent, "snapshot/*", Fault::LoseAnswer).times(1);
     let blind = Rule::new(CallKind::Read, "snapshot/*", Fault::Fail)
@@ -135,8 +75,8 @@ async fn an_unclear_commit_deletes_nothing() {
 
 #[tokio::test]
 async fn a_flush_that_fails_is_reported_and_aborts_cleanly() {
-    let place = Place::new();
-    let table = place.table().await;
+    let place = FaultyPlace::new();
+    let table = table(&place).await;
     let before = rows(&table).await;
     let builder = table.write_builder();
     let mut write = builder.new_write().unwrap();

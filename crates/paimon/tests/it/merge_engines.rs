@@ -334,6 +334,7 @@ impl Written {
             Step::Reopen(settings) => {
                 self.commit(true).await;
                 let options = [
+                    ("page-size", "64 b"),
                     (
                         "write-buffer-size",
                         ["200 b", "1 kb", "256 mb"][usize::from(settings % 3)],

@@ -36,7 +36,8 @@ use work::Output;
 
 pub use job::{JobLookup, MergeJob, PipelineSettings, StageKind};
 pub use outputs::{MergeSinks, Merged};
-pub(crate) use streams::{STREAMS_OUTPUT_BYTES, merge_streams, spill_streams};
+pub use shares::MIN_MERGE_BYTES;
+pub(crate) use streams::{STREAMS_OUTPUT_BYTES, collect_streams, merge_streams, spill_streams};
 
 /// Merges files of one bucket. Cheap to clone; it holds no state between calls.
 ///

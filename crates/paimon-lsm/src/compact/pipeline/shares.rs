@@ -13,6 +13,11 @@ const RUN_MAX: u64 = 24 * MIB;
 /// Memory for the blocks being merged and the output batch being made.
 const OUTPUT_MIN: u64 = 8 * MIB;
 const OUTPUT_MAX: u64 = 96 * MIB;
+/// Memory for the file being written: a row group, and what its encoder keeps besides. Of a small budget it gets a part only.
+const ENCODER_MAX: u64 = 40 * MIB;
+
+/// The memory that any merge of two runs or more needs, bytes.
+pub const MIN_MERGE_BYTES: u64 = OUTPUT_MIN + 2 * RUN_MIN;
 
 /// The shares of one merge. Holds the reservation they come from.
 #[derive(Debug)]
@@ -38,10 +43,11 @@ impl Shares {
         let threshold = settings.sort_spill_threshold.max(2);
         let runs = runs.clamp(1, threshold) as u64;
         let least = OUTPUT_MIN + runs.min(2) * RUN_MIN;
-        let reservation = memory.reserve(least, OUTPUT_MAX + runs * RUN_MAX).await?;
+        let reservation = memory.reserve(least, OUTPUT_MAX + ENCODER_MAX + runs * RUN_MAX).await?;
         let granted = reservation.bytes();
         let output = (granted / 4).clamp(OUTPUT_MIN, OUTPUT_MAX);
-        let for_runs = granted.saturating_sub(output);
+        let encoder = (granted / 4).min(ENCODER_MAX);
+        let for_runs = granted.saturating_sub(output + encoder).max(2 * RUN_MIN);
         let fan_in = (for_runs / RUN_MIN).clamp(2, threshold as u64);
         let run = (for_runs / runs.min(fan_in)).clamp(RUN_MIN, RUN_MAX);
         // Of a run's share one half is the window, the other four batches: one merged, one waiting, one decoded, one held by a block.
@@ -85,7 +91,7 @@ mod tests {
 
     #[tokio::test]
     async fn little_memory_opens_fewer_runs() {
-        assert_eq!(shares(16 * MIB, 9).await.unwrap().fan_in, 4);
+        assert_eq!(shares(24 * MIB, 9).await.unwrap().fan_in, 5);
         assert_eq!(shares(512 * MIB, 40).await.unwrap().fan_in, 9);
     }
 

@@ -47,12 +47,43 @@ async fn write_streams(
     runs: Vec<KvStream>,
     sinks: &mut MergeSinks,
 ) -> Result<(), LsmError> {
+    let mut merged = open_merge(env, schema, engine, runs, sinks.changelog.is_some())?;
+    while let Some(output) = merged.next_output().await? {
+        sinks.write(&output).await?;
+    }
+    Ok(())
+}
+
+/// As [`merge_streams`], into memory.
+pub(crate) async fn collect_streams(
+    env: &Env,
+    schema: &Arc<KvSchema>,
+    engine: &dyn MergeEngine,
+    runs: Vec<KvStream>,
+) -> Result<Vec<KvBatch>, LsmError> {
+    let mut merged = open_merge(env, schema, engine, runs, false)?;
+    let mut batches = Vec::new();
+    while let Some(output) = merged.next_output().await? {
+        if let Output::Data(batch) = output {
+            batches.push(batch);
+        }
+    }
+    Ok(batches)
+}
+
+fn open_merge(
+    env: &Env,
+    schema: &Arc<KvSchema>,
+    engine: &dyn MergeEngine,
+    runs: Vec<KvStream>,
+    changelog: bool,
+) -> Result<MergedRuns, LsmError> {
     let options = AssembleOptions {
         bytes: ASSEMBLE_BYTES,
         ..AssembleOptions::default()
     };
     let assembler = || Assembler::new(Arc::clone(schema), options);
-    let changelog = sinks.changelog.as_ref().map(|_| assembler()).transpose()?;
+    let changelog = changelog.then(&assembler).transpose()?;
     let stage = stage::plain(engine, schema)?;
     let plan = PlanOptions {
         block_bytes: BLOCK_BYTES,
@@ -60,11 +91,7 @@ async fn write_streams(
         ..PlanOptions::default()
     };
     let work = Work::new(schema, Merging::StageBesideInput(stage), Some(assembler()?), changelog)?;
-    let mut merged = MergedRuns::new(env, readers(runs), schema, plan, work)?;
-    while let Some(output) = merged.next_output().await? {
-        sinks.write(&output).await?;
-    }
-    Ok(())
+    MergedRuns::new(env, readers(runs), schema, plan, work)
 }
 
 /// Merges runs into one local file, all versions kept with their levels, in batches within a limit.
