@@ -16,8 +16,8 @@ pub struct Flags {
 impl Flags {
     /// Of this process.
     pub fn of_process() -> Self {
-        let mut words = env::args().skip(1);
-        let command = words.next();
+        let mut words = env::args().skip(1).peekable();
+        let command = words.next_if(|word| !word.starts_with("--"));
         let mut flags = HashMap::new();
         while let (Some(flag), Some(value)) = (words.next(), words.next()) {
             flags.insert(flag.trim_start_matches("--").to_owned(), value);
