@@ -107,13 +107,12 @@ impl Parts<'_> {
     }
 }
 
+/// A range of keys, and the files that reach into it.
+type Range = (KeyBounds, Vec<Arc<DataFileMeta>>);
+
 /// Ranges of about so many bytes, each with the files that reach into it. A file's bytes count evenly for the smallest keys of files
 /// that it spans: nothing is read to find out.
-fn cut(
-    files: &[Arc<DataFileMeta>],
-    keys: &KeyOrder,
-    part_bytes: u64,
-) -> Result<Vec<(KeyBounds, Vec<Arc<DataFileMeta>>)>, LsmError> {
+fn cut(files: &[Arc<DataFileMeta>], keys: &KeyOrder, part_bytes: u64) -> Result<Vec<Range>, LsmError> {
     let starts = keys.distinct_starts(files)?;
     let mut weights = vec![0u64; starts.len()];
     let mut spans = Vec::with_capacity(files.len());
