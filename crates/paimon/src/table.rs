@@ -226,11 +226,6 @@ impl Table {
         &self.inner.options
     }
 
-    /// The options of this use alone.
-    pub(crate) fn dynamic_options(&self) -> &Options {
-        &self.inner.dynamic
-    }
-
     /// What all tables of the process share.
     pub fn context(&self) -> &Context {
         &self.inner.context
