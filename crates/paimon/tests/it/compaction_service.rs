@@ -264,10 +264,14 @@ async fn a_bucket_that_another_compaction_took_is_left_alone_for_a_while() {
     }
     let before = rows(&table).await;
     // The service is slow to make its output in partition a: someone else compacts that in between.
-    let env = place.context.env();
+    let clock = TickingClock::new(place.context.env().clock.now_ms(), 0);
+    let env = Env {
+        clock: Arc::new(clock.clone()),
+        ..place.context.env().clone()
+    };
     let inner = UrlStorageFactory::new(env.clone(), Options::new());
     let inner = inner.open(table.location()).await.unwrap();
-    let delay = Fault::Delay(Duration::from_millis(1500));
+    let delay = Fault::Delay(Duration::from_secs(5));
     let plan = FaultPlan::new().rule(Rule::new(CallKind::Create, "p=*/bucket-0/data-*", delay).times(2));
     let slow = FaultyStorage::new(inner, env.clone(), plan);
     let context = Context::new(env.clone()).with_storages(Arc::new(Slow(Arc::new(slow))));
@@ -278,7 +282,7 @@ async fn a_bucket_that_another_compaction_took_is_left_alone_for_a_while() {
     };
     let mut service = one(&same, settings);
     let (round, other) = futures::join!(service.next_round(), async {
-        tokio::time::sleep(Duration::from_millis(300)).await;
+        tokio::time::sleep(Duration::from_secs(1)).await;
         let a = Selection::all().partition([("p", "a")]);
         table.compact_builder().full(true).select(a).run().await
     });
@@ -302,7 +306,7 @@ async fn a_bucket_that_another_compaction_took_is_left_alone_for_a_while() {
     }
     let round = service.next_round().await.unwrap().unwrap();
     assert_eq!((round.waiting.0, round.buckets.len()), (0, 0), "{round:?}");
-    tokio::time::sleep(Duration::from_millis(1300)).await;
+    clock.advance_ms(1300);
     let round = service.next_round().await.unwrap().unwrap();
     assert_eq!(compacted(&round), ["p=a/bucket-0: 11 runs"]);
 }

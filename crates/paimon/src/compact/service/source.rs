@@ -13,6 +13,7 @@ use crate::table::Table;
 
 /// Which tables a service compacts.
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "a service has one")]
 pub enum TableSource {
     /// This one.
     One(Table),
