@@ -34,7 +34,7 @@ use paimon::{Context, Table, TableSchema};
 use paimon_bench::cost::peak_memory_bytes;
 use tokio::runtime::Runtime;
 
-type Outcome<T = ()> = Result<T, Box<dyn Error>>;
+type Outcome<T = ()> = Result<T, Box<dyn Error + Send + Sync>>;
 
 const MIB: u64 = 1 << 20;
 /// What a process may need besides its budgets.
