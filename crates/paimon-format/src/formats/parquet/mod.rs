@@ -12,6 +12,7 @@
 mod bounds;
 mod column_stats;
 mod decode;
+mod dictionary;
 mod footer;
 mod int96;
 mod levels;

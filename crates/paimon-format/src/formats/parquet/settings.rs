@@ -119,8 +119,12 @@ impl ParquetSettings {
         Ok(settings)
     }
 
-    /// The writer's properties for a file of this schema.
-    pub(super) fn properties(&self, schema: &SchemaDescriptor) -> Result<WriterProperties, FormatError> {
+    /// The writer's properties for a file of this schema; these columns go without a dictionary unless `option#column` asks for one.
+    pub(super) fn properties(
+        &self,
+        schema: &SchemaDescriptor,
+        plain: &[&str],
+    ) -> Result<WriterProperties, FormatError> {
         let mut builder = WriterProperties::builder()
             .set_writer_version(WriterVersion::PARQUET_1_0)
             .set_created_by(concat!("paimon-rs version ", env!("CARGO_PKG_VERSION")).to_owned())
@@ -145,7 +149,8 @@ impl ParquetSettings {
             let path = column.path().string();
             let path = path.as_str();
             let key = || ColumnPath::from(column.path().parts().to_vec());
-            if let Some(enabled) = self.dictionary.exception(path) {
+            let plain = || plain.contains(&path).then_some(false);
+            if let Some(enabled) = self.dictionary.exception(path).or_else(plain) {
                 builder = builder.set_column_dictionary_enabled(key(), enabled);
             }
             if let Some(enabled) = self.bloom_filter.exception(path) {

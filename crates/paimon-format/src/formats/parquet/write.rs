@@ -11,10 +11,11 @@ use parquet::arrow::arrow_writer::{ArrowColumnWriter, ArrowRowGroupWriterFactory
 use parquet::data_type::Int96Type;
 use parquet::errors::ParquetError;
 use parquet::file::writer::SerializedFileWriter;
-use parquet::schema::types::SchemaDescriptor;
+use parquet::schema::types::{SchemaDescriptor, TypePtr};
 
 use super::ParquetSettings;
 use super::column_stats::LeafStats;
+use super::dictionary::hardly_repeats;
 use super::levels::{Int96Column, LeafPath, leaf_paths};
 use super::message::message_type;
 use crate::error::FormatError;
@@ -30,6 +31,8 @@ const MAX_FOOTER_STATS_BYTES: usize = 4096;
 pub struct ParquetEncoder {
     writer: SerializedFileWriter<Vec<u8>>,
     factory: ArrowRowGroupWriterFactory,
+    settings: ParquetSettings,
+    message: TypePtr,
     schema: SchemaRef,
     /// The leaves of each column.
     leaves: Vec<Vec<LeafPath>>,
@@ -58,11 +61,14 @@ impl ParquetEncoder {
     pub fn new(fields: &[DataField], settings: &ParquetSettings) -> Result<Self, FormatError> {
         let schema = Arc::new(arrow_schema(fields)?);
         let message = message_type(&schema).map_err(|error| FormatError::unsupported(error.to_string()))?;
-        let properties = settings.properties(&SchemaDescriptor::new(Arc::clone(&message)))?;
-        let writer = SerializedFileWriter::new(Vec::new(), message, Arc::new(properties)).map_err(failed)?;
+        let properties = settings.properties(&SchemaDescriptor::new(Arc::clone(&message)), &[])?;
+        let writer =
+            SerializedFileWriter::new(Vec::new(), Arc::clone(&message), Arc::new(properties)).map_err(failed)?;
         Ok(Self {
             factory: ArrowRowGroupWriterFactory::new(&writer, Arc::clone(&schema)),
             writer,
+            settings: settings.clone(),
+            message,
             leaves: schema.fields().iter().map(|field| leaf_paths(field)).collect(),
             schema,
             row_group: None,
@@ -74,25 +80,44 @@ impl ParquetEncoder {
         })
     }
 
+    /// The writers of a row group that begins with a batch, one a leaf.
+    fn column_writers(&self, first: &RecordBatch) -> Result<Vec<ArrowColumnWriter>, ParquetError> {
+        let index = self.writer.flushed_row_groups().len();
+        let columns = self.schema.fields().iter().zip(first.columns());
+        let plain = columns.filter(|(_, column)| self.settings.dictionary.default && hardly_repeats(column));
+        let plain: Vec<&str> = plain.map(|(field, _)| field.name().as_str()).collect();
+        if plain.is_empty() {
+            return self.factory.create_column_writers(index);
+        }
+        // Properties are those of a file: an empty one lends them to this row group.
+        let descriptor = SchemaDescriptor::new(Arc::clone(&self.message));
+        let properties = self.settings.properties(&descriptor, &plain);
+        let properties = properties.map_err(|error| ParquetError::General(error.to_string()))?;
+        let lender = SerializedFileWriter::new(Vec::new(), Arc::clone(&self.message), Arc::new(properties))?;
+        ArrowRowGroupWriterFactory::new(&lender, Arc::clone(&self.schema)).create_column_writers(index)
+    }
+
+    /// A row group that begins with a batch.
+    fn begin_row_group(&self, first: &RecordBatch) -> Result<RowGroup, ParquetError> {
+        let writers = self.column_writers(first)?.into_iter();
+        let columns = writers
+            .zip(self.leaves.iter().flatten())
+            .map(|(writer, leaf)| match leaf.is_int96 {
+                true => ColumnWriter::Int96(Int96Column::default()),
+                false => ColumnWriter::Arrow(Box::new(writer)),
+            });
+        Ok(RowGroup {
+            columns: columns.collect(),
+            nan: vec![false; self.leaves.len()],
+        })
+    }
+
     fn write_rows(&mut self, batch: &RecordBatch) -> Result<(), ParquetError> {
-        let row_group = match &mut self.row_group {
+        let row_group = match self.row_group.take() {
             Some(row_group) => row_group,
-            none => {
-                let index = self.writer.flushed_row_groups().len();
-                let writers = self.factory.create_column_writers(index)?;
-                let columns = writers
-                    .into_iter()
-                    .zip(self.leaves.iter().flatten())
-                    .map(|(writer, leaf)| match leaf.is_int96 {
-                        true => ColumnWriter::Int96(Int96Column::default()),
-                        false => ColumnWriter::Arrow(Box::new(writer)),
-                    });
-                none.insert(RowGroup {
-                    columns: columns.collect(),
-                    nan: vec![false; self.leaves.len()],
-                })
-            }
+            None => self.begin_row_group(batch)?,
         };
+        let row_group = self.row_group.insert(row_group);
         let mut writers = row_group.columns.iter_mut();
         for (i, (field, column)) in self.schema.fields().iter().zip(batch.columns()).enumerate() {
             if let Some(nan) = row_group.nan.get_mut(i) {

@@ -1,0 +1,99 @@
+//! Which columns are written without a dictionary.
+
+use std::collections::HashSet;
+use std::hash::Hash;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef};
+use arrow_schema::DataType as ArrowType;
+
+/// So many rows of a row group's first batch decide; with fewer a dictionary is tried.
+const SAMPLE_ROWS: usize = 8192;
+/// With so few repeated values among them there are hundreds of thousands of distinct ones, more than a dictionary page holds.
+const MOST_REPEATED: usize = SAMPLE_ROWS / 100;
+
+/// Whether the values of a column, by its first rows, hardly repeat: a dictionary would be filled, then given up. Only flat columns are
+/// judged.
+///
+/// Source: `org.apache.parquet.column.values.fallback.FallbackValuesWriter`, which decides after the first page.
+pub(super) fn hardly_repeats(column: &ArrayRef) -> bool {
+    if column.len() < SAMPLE_ROWS {
+        return false;
+    }
+    let sample = column.slice(0, SAMPLE_ROWS);
+    match sample.data_type() {
+        ArrowType::Utf8 => are_distinct(sample.as_string::<i32>().iter()),
+        ArrowType::Binary => are_distinct(sample.as_binary::<i32>().iter()),
+        other => other.primitive_width().is_some_and(|width| {
+            let data = sample.to_data();
+            let bytes = data.buffers().first().map(|buffer| buffer.as_slice());
+            let bytes = bytes.and_then(|bytes| bytes.get(data.offset() * width..));
+            bytes.is_some_and(|bytes| are_distinct(bytes.chunks_exact(width).take(SAMPLE_ROWS)))
+        }),
+    }
+}
+
+fn are_distinct<T: Copy + Hash + Eq>(values: impl Iterator<Item = T>) -> bool {
+    let mut seen = HashSet::with_capacity(SAMPLE_ROWS);
+    let repeated = values.filter(|value| !seen.insert(*value));
+    repeated.take(MOST_REPEATED + 1).count() <= MOST_REPEATED
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{BooleanArray, Int32Array, Int64Array, RecordBatch, StringArray};
+
+    use super::*;
+    use crate::formats::FileEncoder;
+    use crate::formats::parquet::footer::footer_of;
+    use crate::formats::parquet::settings::ParquetSettings;
+    use crate::formats::parquet::write::ParquetEncoder;
+    use crate::types::{DataField, DataType, TypeKind, arrow_schema};
+
+    #[test]
+    fn long_columns_of_distinct_values_alone_go_without() {
+        let rows = || 0..3 * SAMPLE_ROWS as i64;
+        let distinct: ArrayRef = Arc::new(Int64Array::from_iter_values(rows()));
+        assert!(hardly_repeats(&distinct));
+        assert!(hardly_repeats(&distinct.slice(SAMPLE_ROWS, SAMPLE_ROWS)));
+        assert!(!hardly_repeats(&distinct.slice(0, SAMPLE_ROWS - 1)), "too few to tell");
+        let texts: ArrayRef = Arc::new(StringArray::from_iter_values(rows().map(|row| format!("text {row}"))));
+        assert!(hardly_repeats(&texts));
+        let few: ArrayRef = Arc::new(Int32Array::from_iter_values(rows().map(|row| row as i32 % 5000)));
+        assert!(!hardly_repeats(&few));
+        let nulls: ArrayRef = Arc::new(Int64Array::from_iter(rows().map(|row| (row % 2 == 0).then_some(row))));
+        assert!(!hardly_repeats(&nulls), "nulls repeat");
+        let flags: ArrayRef = Arc::new(BooleanArray::from_iter(rows().map(|row| Some(row > 9))));
+        assert!(!hardly_repeats(&flags));
+    }
+
+    /// Whether each column of a file has a dictionary: an INT that repeats, and two whose values are distinct.
+    fn dictionaries(settings: &ParquetSettings) -> Vec<bool> {
+        let field = |(id, name): (i32, &str)| DataField::new(id, name, DataType::not_null(TypeKind::Int));
+        let fields: Vec<DataField> = (0..).zip(["few", "all", "asked"]).map(field).collect();
+        let column =
+            |modulo: i32| Arc::new(Int32Array::from_iter_values((0..10_000).map(|row| row % modulo))) as ArrayRef;
+        let columns = vec![column(10), column(i32::MAX), column(i32::MAX)];
+        let batch = RecordBatch::try_new(Arc::new(arrow_schema(&fields).unwrap()), columns).unwrap();
+        let mut encoder = Box::new(ParquetEncoder::new(&fields, settings).unwrap());
+        encoder.write(&batch).unwrap();
+        let bytes = encoder.finish().unwrap().bytes;
+        let footer = footer_of("memory", &bytes).unwrap();
+        let columns = footer.metadata.row_group(0).columns().iter();
+        columns
+            .map(|column| column.dictionary_page_offset().is_some())
+            .collect()
+    }
+
+    #[test]
+    fn a_dictionary_that_is_asked_for_is_made() {
+        let mut settings = ParquetSettings::default();
+        assert_eq!(dictionaries(&settings), [true, false, false]);
+        settings.dictionary.columns.push(("asked".to_owned(), true));
+        assert_eq!(dictionaries(&settings), [true, false, true]);
+        settings.dictionary.default = false;
+        assert_eq!(dictionaries(&settings), [false, false, true]);
+    }
+}
