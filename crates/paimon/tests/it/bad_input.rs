@@ -1,12 +1,12 @@
 //! What is wrong with a table is said by name, and nothing is changed.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use paimon::format::options::Options;
 use paimon::format::types::{DataField, DataType, TypeKind};
 use paimon::{Error, ErrorKind, Selection, Table, TableSchema, TimeTravel};
 
-use crate::support::{Place, commit, kv_schema, rows, try_rows_of};
+use crate::support::{Place, commit, kv_schema, only_file, rows, try_rows_of};
 
 /// A table of two snapshots, two files.
 async fn table(place: &Place) -> Table {
@@ -14,14 +14,6 @@ async fn table(place: &Place) -> Table {
     commit(&table, &[("+I", 1, "a")]).await;
     commit(&table, &[("+I", 2, "b")]).await;
     table
-}
-
-fn only_file(table: &Table, dir: &str, prefix: &str) -> PathBuf {
-    let files = std::fs::read_dir(Path::new(table.location()).join(dir)).unwrap();
-    let mut files: Vec<PathBuf> = files.map(|file| file.unwrap().path()).collect();
-    files.sort();
-    files.retain(|file| file.file_name().unwrap().to_str().unwrap().starts_with(prefix));
-    files.pop().unwrap()
 }
 
 /// The error of a read; names that a temporary folder makes are taken out.
@@ -271,7 +263,7 @@ async fn features_of_later_tables_are_refused_for_reads() {
     insta::assert_snapshot!(errors.join("\n"));
 }
 
-/// Checksums of pages are not looked at: what is noticed all the same is an error with the file's name, and nothing panics.
+/// Pages of our own files have no checksums: what is noticed all the same is an error with the file's name, and nothing panics.
 #[tokio::test]
 async fn damaged_pages_name_their_file() {
     let place = Place::new();

@@ -5,7 +5,7 @@ use std::path::Path;
 use paimon::format::options::Options;
 use paimon::{Table, TimeTravel};
 
-use crate::support::{Place, commit_batch, copy, kinds, rows, rows_of, shape};
+use crate::support::{Place, commit_batch, copy, kinds, only_file, rows, rows_of, shape, try_rows_of};
 
 /// A copy of the table with its seven write-only snapshots; Java's own compaction after them is taken away.
 async fn write_only(place: &Place) -> Table {
@@ -34,6 +34,36 @@ async fn every_snapshot_is_read() {
         );
     }
     insta::assert_snapshot!(seen.join("\n"));
+}
+
+/// Java notes a checksum with every page.
+#[tokio::test]
+async fn a_damaged_page_never_gives_other_rows() {
+    let place = Place::new();
+    let table = write_only(&place).await;
+    let before = try_rows_of(&table.read_builder()).await.unwrap();
+    let path = only_file(&table, "bucket-0", "data-");
+    let name = path.file_name().unwrap().to_str().unwrap();
+    let bytes = std::fs::read(&path).unwrap();
+    let footer = bytes[bytes.len() - 8..]
+        .first_chunk()
+        .map(|length| u32::from_le_bytes(*length))
+        .unwrap();
+    let pages = 4..bytes.len() - 8 - usize::try_from(footer).unwrap();
+    let mut noticed = 0;
+    for at in pages.clone() {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 0x55;
+        std::fs::write(&path, &damaged).unwrap();
+        match try_rows_of(&table.read_builder()).await {
+            Ok(rows) => assert_eq!(rows, before, "byte {at}"),
+            Err(error) => {
+                noticed += 1;
+                assert!(error.to_string().contains(name), "byte {at}: {error}");
+            }
+        }
+    }
+    assert!(noticed > pages.len() / 2, "{noticed} of {}", pages.len());
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! Small tables, and rows as text.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, Int8Array, Int32Array, RecordBatch, StringArray};
@@ -176,4 +176,12 @@ pub(crate) async fn shape(table: &Table) -> String {
         runs.collect::<Vec<_>>().join(" ")
     });
     bucket.collect::<Vec<_>>().join(" | ")
+}
+
+pub(crate) fn only_file(table: &Table, dir: &str, prefix: &str) -> PathBuf {
+    let files = std::fs::read_dir(Path::new(table.location()).join(dir)).unwrap();
+    let mut files: Vec<PathBuf> = files.map(|file| file.unwrap().path()).collect();
+    files.sort();
+    files.retain(|file| file.file_name().unwrap().to_str().unwrap().starts_with(prefix));
+    files.pop().unwrap()
 }
