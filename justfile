@@ -47,6 +47,7 @@ bench *args:
 
 # Random tables of the merge engines on the Java engine and on this one, their rows compared: just random 1 200
 random seed count:
+    cargo test --quiet --no-run
     rm -rf target/random && mkdir -p target/random
     python3 testdata/oracle/random_scenarios.py {{ seed }} {{ count }} target/random
     bash testdata/oracle/run.sh golden target/random/*

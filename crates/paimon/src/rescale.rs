@@ -143,7 +143,9 @@ impl Table {
                 None => Err(Error::internal("an overwrite without a snapshot")),
             },
             Err(error) => {
-                if certainly_not_committed(&error) {
+                // When only what was compacted lost, the overwrite itself is there; this user has no other snapshot.
+                let none = self.snapshot_store().latest_of_user(builder.user()).await?.is_none();
+                if none && certainly_not_committed(&error) {
                     commit.abort(&messages).await?;
                 }
                 Err(error)

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use paimon::{CompactionResult, CompactionTask, StopSignal, Table};
+use paimon::{CompactionResult, CompactionTask, Context, StopSignal, Table};
 
 use super::compact;
 use crate::args::{OptionArgs, memory};
@@ -109,17 +109,16 @@ impl Run {
             match task.run(&context, &stop).await {
                 Ok(Some(result)) => results.push(result),
                 ended => {
-                    // Without a file of results nobody would know of these.
-                    for result in &results {
-                        let table = Table::open(&result.id.table, self.options.options()?, &context).await?;
-                        table.abort_compaction(std::slice::from_ref(result)).await?;
-                    }
+                    self.give_up(&results, &context).await?;
                     ended?;
                     return Err(CliError::usage("interrupted: no result was written"));
                 }
             }
         }
-        write_lines(session, &self.out, results.iter().map(serde_json::to_string))?;
+        if let Err(error) = write_lines(session, &self.out, results.iter().map(serde_json::to_string)) {
+            self.give_up(&results, &context).await?;
+            return Err(error);
+        }
         if self.out == "-" || session.json {
             return Ok(());
         }
@@ -127,6 +126,15 @@ impl Run {
         session
             .console
             .line(format_args!("ran {done}: paimon compact-task commit {}", self.out))
+    }
+
+    /// Removes what was made: without a file of results nobody would know of it.
+    async fn give_up(&self, results: &[CompactionResult], context: &Context) -> Result<(), CliError> {
+        for result in results {
+            let table = Table::open(&result.id.table, self.options.options()?, context).await?;
+            table.abort_compaction(std::slice::from_ref(result)).await?;
+        }
+        Ok(())
     }
 }
 

@@ -1,7 +1,7 @@
 //! `paimon write`.
 
 use clap::Args;
-use paimon::{Table, TableCommit, TableWrite};
+use paimon::{Table, TableCommit, TableWrite, WriteBuilder};
 use serde_json::json;
 
 use crate::args::{TableArgs, partitions};
@@ -90,6 +90,7 @@ impl Write {
         let mut writer = builder.new_write()?;
         let mut job = Job {
             commit: builder.new_commit()?,
+            builder,
             recovers: self.commit_user.is_some(),
             identifier: self.identifier.unwrap_or(1),
             written: Written::default(),
@@ -137,6 +138,7 @@ impl Write {
 
 /// The commits of one run.
 struct Job {
+    builder: WriteBuilder,
     commit: TableCommit,
     /// The user named the commits: an earlier run may have made some of them.
     recovers: bool,
@@ -162,6 +164,9 @@ impl Job {
             if committed == 0 {
                 // The earlier run's files are in the table; these are not, and never will be.
                 self.commit.abort(&messages).await?;
+                // Its next compaction would look for them.
+                let fresh = self.builder.new_write()?;
+                std::mem::replace(writer, fresh).abort().await;
                 return Ok(());
             }
         } else {

@@ -158,3 +158,42 @@ async fn every_type_goes_in_and_comes_out_as_it_was() {
     let read: serde_json::Value = serde_json::from_str(&shell.ok(&["read", "@t", "--json"]).await).unwrap();
     assert_eq!(read, serde_json::from_str::<serde_json::Value>(&line).unwrap());
 }
+
+/// A job that is started again after its commits, in a table that it compacts: what it wrote again is thrown away, and not looked for.
+#[tokio::test]
+async fn named_commits_may_all_be_repeated() {
+    let shell = Shell::new();
+    let options = [
+        "--column",
+        "id INT",
+        "--column",
+        "v STRING",
+        "--primary-key",
+        "id",
+        "-D",
+        "bucket=1",
+    ];
+    shell.ok(&[&["create", "@t"], options.as_slice()].concat()).await;
+    // A commit for every batch that is read: enough files to be compacted.
+    let count = 7 * 8192;
+    let lines: String = (0..count)
+        .map(|id| format!("{{\"id\":{id},\"v\":\"{id}\"}}\n"))
+        .collect();
+    let write = [
+        "write",
+        "@t",
+        "-",
+        "--commit-user",
+        "job",
+        "--identifier",
+        "1",
+        "--commit-every",
+        "1",
+    ];
+    for _ in 0..2 {
+        let ran = shell.run_with_input(&write, &lines).await;
+        assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{}", ran.out);
+    }
+    let rows = shell.ok(&["read", "@t", "--output", "csv"]).await;
+    assert_eq!(rows.lines().count(), 1 + count);
+}

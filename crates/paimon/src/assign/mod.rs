@@ -5,7 +5,7 @@
 //! | above 0 | `FixedBuckets`: a hash of the bucket key, by the bucket count of the partition |
 //! | -1 | `HashBucketAssigner`: an index of key hashes a partition, kept in index files beside the data |
 //! | -2 | nobody yet: a compaction will |
-//! | -1, and the primary key has not all partition columns | `GlobalIndexAssigner`: an index of all keys of the table, made anew from its rows when a writer opens; a key that is in another partition is moved, or stays there |
+//! | -1, and the primary key has not all partition columns | `GlobalIndexAssigner`: an index of all keys of the table, made anew from its rows with the first row of a writer; a key that is in another partition is moved, or stays there |
 
 mod columns;
 mod fixed;

@@ -121,7 +121,9 @@ impl PartitionIndex {
             class.next = class.next.saturating_add(count);
         }
         if class.next < limit {
-            class.buckets.push(class.next);
+            // In order, as they come from an index that is read again.
+            let at = class.buckets.partition_point(|&bucket| bucket < class.next);
+            class.buckets.insert(at, class.next);
             class.open.push_back(class.next);
             return Some(class.next);
         }

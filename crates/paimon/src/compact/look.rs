@@ -82,8 +82,10 @@ pub(crate) async fn look(stores: &BucketStores, scope: &Scope) -> Result<Look> {
         }
     };
     let looked_at = buckets.len();
-    let names: HashSet<&str> = buckets.iter().map(BucketLevels::name).collect();
-    table.compaction_metrics().retain(|bucket| names.contains(bucket));
+    if scope.idle_ms.is_none() && scope.selection == Selection::all() {
+        let names: HashSet<&str> = buckets.iter().map(BucketLevels::name).collect();
+        table.compaction_metrics().retain(|bucket| names.contains(bucket));
+    }
     let mut jobs = Vec::new();
     for bucket in buckets {
         let states = table.check_states_of(&bucket.levels().all_files()).await;

@@ -239,7 +239,13 @@ impl Table {
             check_vectors(id, live)?;
         }
         for (id, result) in &buckets {
-            messages.push(message(find(&live, id)?, result).await?);
+            match message(find(&live, id)?, result).await {
+                Ok(message) => messages.push(message),
+                Err(error) => {
+                    commit.remove_index_files(&messages).await?;
+                    return Err(error);
+                }
+            }
         }
         let committed = commit.filter_and_commit(vec![(IDENTIFIER, messages.clone())]).await;
         if let Err(error) = committed {
@@ -255,7 +261,7 @@ impl Table {
 
     /// Removes the files of results that will never be committed: some or all of a plan's.
     ///
-    /// Errors: `Invalid` when they are committed, or of another table.
+    /// Errors: `Invalid` when they are committed, when that cannot be told any more, or when they are of another table.
     pub async fn abort_compaction(&self, results: &[CompactionResult]) -> Result<()> {
         for every in results {
             let CompactionResult { id, result } = every;
@@ -263,6 +269,12 @@ impl Table {
             check_table(self.location(), id)?;
             if let Some(snapshot) = self.committed_by(&id.commit_user, id.snapshot).await? {
                 return Err(Error::invalid(format!("{id}: it is committed, in snapshot {snapshot}")));
+            }
+            let earliest = self.snapshot_store().earliest_id().await?;
+            if earliest.is_some_and(|earliest| earliest > id.snapshot.saturating_add(1)) {
+                return Err(Error::invalid(format!(
+                    "{id}: snapshots made since it was planned have expired, so it may be committed: its files are left to orphan cleaning"
+                )));
             }
             let rewriter = BucketStores::new(&self.for_compaction()?)?.rewriter(&id.partition, id.bucket)?;
             rewriter.discard(result).await;

@@ -224,7 +224,7 @@ impl TableWrite {
                 return Err(Error::internal("a bucket without a writer"));
             };
             let kinds = row_kinds(&part.kinds)?;
-            writer.since_full = true;
+            (writer.since_full, writer.idle) = (true, false);
             let written = writer.writer.write(&part.rows, &kinds).await;
             written.map_err(|error| error.in_bucket(&writer.name))?;
         }
@@ -361,6 +361,7 @@ impl TableWrite {
         let Some(writer) = self.writers.get_mut(&(partition.as_bytes().to_vec(), bucket)) else {
             return Err(Error::internal("a bucket without a writer"));
         };
+        writer.idle = false;
         let compacted = writer.writer.compact(full).await;
         compacted.map_err(|error| error.in_bucket(&writer.name))
     }
@@ -441,7 +442,7 @@ impl TableWrite {
         Ok(messages)
     }
 
-    /// Closes the buckets that wrote nothing before the last [`prepare_commit`](Self::prepare_commit) and have nothing to compact, so
+    /// Closes the buckets that have written nothing since the last but one [`prepare_commit`](Self::prepare_commit) and have nothing to compact, so
     /// that a job that runs for months does not keep every partition that it ever saw. They are opened again when rows come.
     ///
     /// Only to be called when all messages that were handed out are committed: a bucket is opened on the latest snapshot, and

@@ -76,6 +76,37 @@ async fn rows_wait_in_files_that_say_who_wrote_them() {
     assert_eq!(buckets(&table).await, BTreeMap::from([(-2, (4, -2))]));
 }
 
+/// A bucket without rows in the last commit is idle until the next row comes, not until the next commit.
+#[tokio::test]
+async fn idle_buckets_that_are_written_to_stay_open() {
+    let place = Place::new();
+    let trees = kv_schema().option("bucket", "1").option("write-buffer-size", "256 kb");
+    for (name, schema) in [("postponed", schema()), ("tree", trees)] {
+        let table = Table::create(&place.location(name), schema, &place.context)
+            .await
+            .unwrap();
+        let mut writer = table.write_builder().new_write().unwrap();
+        let commit = table.write_builder().new_commit().unwrap();
+        let (batch, kinds) = kv(&[("+I", 1, "a")]);
+        writer.write_with_kinds(&batch, &kinds).await.unwrap();
+        commit
+            .commit(1, writer.prepare_commit(true).await.unwrap())
+            .await
+            .unwrap();
+        assert_eq!(writer.prepare_commit(true).await.unwrap(), []);
+        let (batch, kinds) = kv(&[("+I", 2, "b")]);
+        writer.write_with_kinds(&batch, &kinds).await.unwrap();
+        writer.close_idle_buckets().await.unwrap();
+        commit
+            .commit(3, writer.prepare_commit(true).await.unwrap())
+            .await
+            .unwrap();
+        writer.abort().await;
+        let total: i64 = buckets(&table).await.values().map(|(rows, _)| rows).sum();
+        assert_eq!(total, 2, "{name}");
+    }
+}
+
 #[tokio::test]
 async fn a_compaction_gives_rows_their_bucket() {
     let place = Place::new();

@@ -103,7 +103,9 @@ impl WatchedTable {
     async fn refresh(&mut self) -> Result<()> {
         let table = self.stores.table().refreshed().await?;
         if table.schema() != self.stores.table().schema() {
-            self.stores = BucketStores::new(&table.for_compaction()?)?;
+            let table = table.for_compaction()?;
+            self.commit = TableCommit::new(&table, self.commit.user())?;
+            self.stores = BucketStores::new(&table)?;
         }
         Ok(())
     }
