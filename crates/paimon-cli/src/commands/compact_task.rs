@@ -214,7 +214,13 @@ pub(super) fn write_lines(
     if to == "-" {
         return session.console.print(text);
     }
-    let part = format!("{to}.part");
-    let written = std::fs::write(&part, &text).and_then(|()| std::fs::rename(&part, to));
+    // A file appears whole; a device or a link stays what it is.
+    let written = match std::fs::symlink_metadata(to) {
+        Ok(there) if !there.is_file() => std::fs::write(to, &text),
+        _ => {
+            let part = format!("{to}.part");
+            std::fs::write(&part, &text).and_then(|()| std::fs::rename(&part, to))
+        }
+    };
     written.map_err(|error| CliError::file(to, error))
 }

@@ -280,14 +280,20 @@ impl Drop for TempFile {
 
 /// Makes `folder` and what is missing above it, syncing the parent of each new one.
 fn make_folders(folder: &Path) -> io::Result<()> {
+    match make_folder(folder) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            make_folders(folder.parent().ok_or(error)?)?;
+            // Once more only: there are folders in which none can be made, and that say "not found".
+            make_folder(folder)
+        }
+        made => made,
+    }
+}
+
+fn make_folder(folder: &Path) -> io::Result<()> {
     match fs::create_dir(folder) {
         Ok(()) => sync_folder_of(folder),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            let parent = folder.parent().ok_or(error)?;
-            make_folders(parent)?;
-            make_folders(folder)
-        }
         Err(error) => Err(error),
     }
 }

@@ -217,5 +217,13 @@ pub(super) fn validate(schema: &TableSchema) -> Result<()> {
         ));
     }
     schema.kv_schema()?;
+    if schema.cross_partition_update() && schema.options.int("bucket")?.unwrap_or(-1) != -1 {
+        return Err(ManifestError::invalid(format!(
+            "option 'bucket': the primary key ({}) has not all partition columns ({}), so a key may move between partitions: that takes dynamic buckets \
+             ('bucket' = '-1')",
+            schema.primary_keys.join(", "),
+            schema.partition_keys.join(", ")
+        )));
+    }
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use paimon_format::ErrorKind;
 use paimon_format::types::{DataField, DataType, TypeKind};
 use paimon_manifest::ManifestError;
 use paimon_manifest::schema::{SchemaBuilder, SchemaChange, SchemaStore, TableSchema};
@@ -285,6 +286,30 @@ fn a_new_name_is_the_same_column_everywhere() {
             "sequence.field=w, s",
         ]
     );
+}
+
+/// In buckets of their own each partition would keep the key.
+#[test]
+fn keys_that_may_move_between_partitions_take_dynamic_buckets() {
+    let schema = |bucket: &str| {
+        let columns = TableSchema::builder().column("k", int()).column("p", int());
+        columns
+            .primary_key(["k"])
+            .partition_keys(["p"])
+            .option("bucket", bucket)
+            .build(0)
+    };
+    schema("-1").unwrap();
+    for bucket in ["2", "-2"] {
+        let error = schema(bucket).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid);
+        assert!(
+            error
+                .to_string()
+                .starts_with("option 'bucket': the primary key (k) has not all partition columns (p)"),
+            "{error}"
+        );
+    }
 }
 
 #[test]

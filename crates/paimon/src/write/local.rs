@@ -23,12 +23,12 @@ const SEQUENCE_COLUMN: usize = 0;
 pub(super) struct LocalMerge(LocalMerger);
 
 impl LocalMerge {
-    /// `None`: the table's options do not ask for it.
+    /// `None`: the table's options do not ask for it, or its keys move between partitions: which one a key is in, its first row says.
     pub(super) fn new(table: &Table, settings: &RowSettings) -> Result<Option<Self>> {
-        let Some(bytes) = settings.local_merge_bytes else {
+        let schema = table.schema();
+        let Some(bytes) = settings.local_merge_bytes.filter(|_| !schema.cross_partition_update()) else {
             return Ok(None);
         };
-        let schema = table.schema();
         let key = schema.primary_keys.iter().filter_map(|name| schema.position(name));
         let schema = KvSchema::new(
             schema.id,

@@ -36,6 +36,15 @@ fn the_temporary_file_is_hidden_beside_its_target_and_goes() {
     );
 }
 
+/// The kernel's folders say "not found" when one is to be made in them, however often it is tried.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_folder_that_cannot_be_made_is_an_error() {
+    let storage = LocalStorage::new(Path::new("/proc/self"), Env::fixed("unused"));
+    let error = block_on(storage.put("no/such/folder/file", Bytes::new())).unwrap_err();
+    assert!(error.to_string().contains("no/such/folder/file"), "{error}");
+}
+
 #[test]
 fn a_file_that_is_there_is_never_replaced_by_a_new_one() {
     let (_root, storage) = storage();
