@@ -231,7 +231,7 @@ fn changes_that_cannot_be_are_refused_by_column() {
     }
     let schema = schema.with_changes(&[add("n", int())], 0).unwrap();
     let error = schema.with_changes(&[widen("n", "BYTES")], 0).unwrap_err();
-    assert_eq!(error.kind(), paimon_format::ErrorKind::Unsupported, "{error}");
+    assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
     let next = schema.with_changes(&[widen("n", "BIGINT NOT NULL")], 0).unwrap();
     assert_eq!(next.field("n").unwrap().data_type.to_string(), "BIGINT");
 }
