@@ -87,7 +87,7 @@ def run_with_server(program, command):
             server = subprocess.Popen(
                 [program, "server", "-s3", f"-dir={folder / 'data'}", f"-s3.config={folder / 's3.json'}",
                  "-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-volume.max=0", "-master.volumeSizeLimitMB=64",
-                 "-master.electionTimeout=1s", *flags],
+                 "-master.electionTimeout=1s", "-s3.port.iceberg=0", "-s3.port.lance=0", *flags],
                 stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, cwd=folder)
         wait_until_up(server, endpoint, log)
         create_bucket(program, f"127.0.0.1:{ports[0]}.{ports[1]}", f"127.0.0.1:{ports[4]}.{ports[5]}")
