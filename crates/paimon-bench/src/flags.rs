@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use crate::Result;
 
 /// What stands on the command line.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Flags {
     command: Option<String>,
     flags: HashMap<String, String>,
@@ -33,6 +33,11 @@ impl Flags {
     /// The value of a flag, if it is there.
     pub fn text(&self, flag: &str) -> Option<&str> {
         self.flags.get(flag).map(String::as_str)
+    }
+
+    /// All flags with their values, in no order.
+    pub fn all(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.flags.iter().map(|(flag, value)| (flag.as_str(), value.as_str()))
     }
 
     /// A flag that is a number. Errors: when it is none.

@@ -8,4 +8,4 @@ pub mod rows;
 pub mod worker;
 
 /// A benchmark ends at the first error.
-pub type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+pub type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;

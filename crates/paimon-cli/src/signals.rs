@@ -9,7 +9,8 @@ pub(crate) fn interrupted() -> BoxFuture<'static, ()> {
     })
 }
 
-fn ctrl_c() -> BoxFuture<'static, ()> {
+/// Ends when the process is interrupted (ctrl-c).
+pub(crate) fn ctrl_c() -> BoxFuture<'static, ()> {
     Box::pin(async {
         if tokio::signal::ctrl_c().await.is_err() {
             future::pending::<()>().await;

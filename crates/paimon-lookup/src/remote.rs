@@ -76,8 +76,7 @@ impl RemoteLookupStore for BucketRemoteLookups {
     }
 
     async fn delete(&self, file: &DataFileMeta, name: &str) -> Result<(), FormatError> {
-        let (storage, path) = self.locate(file, name).await?;
-        Ok(storage.delete(&path).await?)
+        self.roots.delete(self.paths.extra_file(file, name)).await
     }
 }
 

@@ -10,7 +10,7 @@ use metrics::{counter, gauge};
 use paimon_format::env::Clock;
 
 use crate::compact::CompactResult;
-use crate::levels::{Levels, file_bytes};
+use crate::levels::{Levels, total_bytes};
 
 /// How far back the busy time is looked at.
 const BUSY_MEASURE_MS: i64 = 60_000;
@@ -282,8 +282,8 @@ impl CompactionReporter {
             if state.times_ms.len() > COMPACTION_TIME_WINDOW {
                 state.times_ms.pop_front();
             }
-            bucket.input_bytes = result.before.iter().map(|file| file_bytes(file)).sum();
-            bucket.output_bytes = result.after.iter().map(|file| file_bytes(file)).sum();
+            bucket.input_bytes = total_bytes(&result.before);
+            bucket.output_bytes = total_bytes(&result.after);
         });
     }
 }

@@ -7,9 +7,8 @@ use paimon_format::FormatError;
 use paimon_format::dv::{BucketDvMaintainer, DeletionVectorsIndexFile};
 use paimon_format::env::{Budget, Env};
 use paimon_format::kv::{KvFileSettings, KvFiles, KvSchema, PartitionValue, SchemaSource, TableKvFiles};
-use paimon_format::meta::{BucketPaths, DataFileMeta, IndexFileMeta, IndexFileNames};
+use paimon_format::meta::{BucketPaths, DataFileMeta, IndexFileMeta, IndexFileNames, POSTPONE_BUCKET};
 use paimon_format::row::BinaryRow;
-use paimon_format::storage::FileRoots;
 use paimon_format::types::DataField;
 use paimon_lookup::{BucketRemoteLookups, LookupFileCache, LookupLevels, LookupSettings};
 use paimon_lsm::compact::{MergeTreeCompactManager, MergeTreeCompactRewriter, RecordLevelExpire};
@@ -26,7 +25,7 @@ use paimon_merge::engine::MergeEngine;
 use crate::error::{Error, Result};
 use crate::levels::BucketLevels;
 use crate::options::DeletionVectorSettings;
-use crate::postpone::{POSTPONE_BUCKET, PostponeBucketWriter, PostponedFiles};
+use crate::postpone::{PostponeBucketWriter, PostponedFiles};
 use crate::table::Table;
 
 /// What all buckets of one use of a table share.
@@ -157,7 +156,7 @@ impl BucketStores {
         let Some(lookups) = &self.lookups else {
             return Ok(None);
         };
-        let remote = BucketRemoteLookups::new(self.roots(), self.table.paths().bucket(partition, bucket)?);
+        let remote = BucketRemoteLookups::new(self.table.file_roots(), self.table.paths().bucket(partition, bucket)?);
         let levels = LookupLevels::builder(
             self.env(),
             Arc::clone(files),
@@ -255,15 +254,11 @@ impl BucketStores {
     pub(crate) fn deletion_vectors(&self, partition: &BinaryRow, bucket: i32) -> Result<DeletionVectorsIndexFile> {
         let table = &self.table;
         Ok(DeletionVectorsIndexFile::new(
-            self.roots(),
+            table.file_roots(),
             table.paths().bucket(partition, bucket)?,
             Arc::clone(&self.index_names),
             self.vectors.map(|vectors| vectors.kind).unwrap_or_default(),
         ))
-    }
-
-    fn roots(&self) -> FileRoots {
-        FileRoots::new(Arc::clone(self.table.storage())).with_external(Arc::clone(self.table.context().storages()))
     }
 
     fn env(&self) -> Env {

@@ -44,7 +44,7 @@ impl Table {
         }
         let complete = LookupStrategy::from_options(self.options(), promises)?.need_lookup();
         for file in files {
-            if is_between(file) && self.holds_complete_states(file, promises).await? != complete {
+            if is_between(file) && self.holds_complete_states(file, promises, complete).await? != complete {
                 return Err(self.misread(file, complete));
             }
         }
@@ -52,13 +52,13 @@ impl Table {
     }
 
     /// A compaction writes as the options of its schema say. A file that was only moved up is a part: where old rows are looked up such
-    /// files are rewritten, unless nothing lies deeper.
-    async fn holds_complete_states(&self, file: &DataFileMeta, promises: Promises) -> Result<bool> {
+    /// files are rewritten, unless nothing lies deeper. `now`: compactions write complete states now.
+    async fn holds_complete_states(&self, file: &DataFileMeta, promises: Promises, now: bool) -> Result<bool> {
         if file.file_source == Some(FileSource::Append) {
             return Ok(false);
         }
         if file.schema_id == self.schema().id {
-            return Ok(LookupStrategy::from_options(self.options(), promises)?.need_lookup());
+            return Ok(now);
         }
         let written = self.schema_by_id(file.schema_id).await?;
         Ok(LookupStrategy::from_options(&written.options, promises)?.need_lookup())

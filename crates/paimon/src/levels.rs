@@ -8,7 +8,7 @@ use paimon_format::meta::{DataFileMeta, IndexFileMeta};
 use paimon_format::row::BinaryRow;
 use paimon_format::types::DataType;
 use paimon_lsm::compact::{CompactSettings, CompactStep};
-use paimon_lsm::levels::{KeyOrder, LevelSortedRun, Levels};
+use paimon_lsm::levels::{KeyOrder, LevelSortedRun, Levels, total_bytes};
 use paimon_lsm::pick::{CompactUnit, PickReason};
 use paimon_manifest::scan::ScanFilter;
 use paimon_manifest::snapshot::TimeTravel;
@@ -137,8 +137,7 @@ pub struct BucketPick {
 impl BucketPick {
     /// Bytes that would be read.
     pub fn bytes(&self) -> u64 {
-        let files = self.unit.iter().flat_map(|unit| &unit.files);
-        files.map(|file| file_bytes(file)).sum()
+        self.unit.as_ref().map_or(0, |unit| total_bytes(&unit.files))
     }
 }
 
@@ -295,8 +294,4 @@ fn why_not(runs: &[LevelSortedRun], full: bool, settings: &CompactSettings, max_
             "{counted} not over num-sorted-run.compaction-trigger = {trigger}, and no newer run is large enough beside the next older one"
         )
     }
-}
-
-pub(crate) fn file_bytes(file: &DataFileMeta) -> u64 {
-    u64::try_from(file.file_size).unwrap_or(0)
 }

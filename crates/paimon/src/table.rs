@@ -7,7 +7,7 @@ use paimon_format::kv::{KvFileSettings, KvFiles};
 use paimon_format::meta::{HashIndexFile, IndexFileNames, PathSettings, TablePaths};
 use paimon_format::options::{Options, TableUse, check_options};
 use paimon_format::row::BinaryRow;
-use paimon_format::storage::Storage;
+use paimon_format::storage::{FileRoots, Storage};
 use paimon_format::types::{DataField, DataType, TypeKind};
 use paimon_lsm::compact::pipeline::MIN_MERGE_BYTES;
 use paimon_lsm::metrics::CompactionMetrics;
@@ -234,6 +234,11 @@ impl Table {
     /// The storage whose root is the table's directory.
     pub fn storage(&self) -> &Arc<dyn Storage> {
         &self.inner.storage
+    }
+
+    /// Where its files lie, those outside of its directory too.
+    pub(crate) fn file_roots(&self) -> FileRoots {
+        FileRoots::new(Arc::clone(self.storage())).with_external(Arc::clone(self.context().storages()))
     }
 
     /// All schema versions.

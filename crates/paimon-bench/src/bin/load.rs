@@ -18,9 +18,7 @@
 //! The steps run with `MALLOC_MMAP_THRESHOLD_=131072` unless it is set otherwise: by default glibc raises that threshold when it meets large
 //! blocks, keeps what is freed for later, and shows two to four times of what is in use.
 
-use std::collections::HashMap;
 use std::env;
-use std::error::Error;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
@@ -31,10 +29,10 @@ use arrow_array::{ArrayRef, RecordBatch};
 use paimon::format::env::{Env, TokioRuntime};
 use paimon::format::options::Options;
 use paimon::{Context, Table, TableSchema};
+use paimon_bench::Result;
 use paimon_bench::cost::peak_memory_bytes;
+use paimon_bench::flags::Flags;
 use tokio::runtime::Runtime;
-
-type Outcome<T = ()> = Result<T, Box<dyn Error + Send + Sync>>;
 
 const MIB: u64 = 1 << 20;
 /// What a process may need besides its budgets.
@@ -44,55 +42,43 @@ const MMAP_THRESHOLD: &str = "MALLOC_MMAP_THRESHOLD_";
 /// The keys of each table.
 const KEYS: u64 = 200_000;
 
-struct Arguments(HashMap<String, String>);
+#[derive(Clone)]
+struct Arguments(Flags);
 
 impl Arguments {
-    fn number(&self, flag: &str, default: u64) -> Outcome<u64> {
-        match self.0.get(flag) {
-            Some(text) => Ok(text.parse().map_err(|_| format!("--{flag}: {text:?} is no number"))?),
-            None => Ok(default),
-        }
+    fn memory(&self) -> Result<u64> {
+        Ok(self.0.number("memory-mib", 128)? * MIB)
     }
 
-    fn memory(&self) -> Outcome<u64> {
-        Ok(self.number("memory-mib", 128)? * MIB)
+    fn buffer(&self) -> Result<u64> {
+        Ok(self.0.number("buffer-mib", 64)? * MIB)
     }
 
-    fn buffer(&self) -> Outcome<u64> {
-        Ok(self.number("buffer-mib", 64)? * MIB)
+    fn buckets(&self) -> Result<u64> {
+        self.0.number("buckets", 64)
     }
 
-    fn buckets(&self) -> Outcome<u64> {
-        self.number("buckets", 64)
-    }
-
-    fn runs(&self) -> Outcome<u64> {
-        self.number("runs", 600)
+    fn runs(&self) -> Result<u64> {
+        self.0.number("runs", 600)
     }
 
     fn dir(&self) -> PathBuf {
-        let given = self.0.get("dir").map(PathBuf::from);
+        let given = self.0.text("dir").map(PathBuf::from);
         given.unwrap_or_else(|| env::temp_dir().join("paimon-bench-load"))
     }
 }
 
-fn main() -> Outcome {
-    let mut words = env::args().skip(1);
-    let command = words.next().unwrap_or_else(|| "memory".to_owned());
-    let mut flags = HashMap::new();
-    while let (Some(flag), Some(value)) = (words.next(), words.next()) {
-        flags.insert(flag.trim_start_matches("--").to_owned(), value);
-    }
-    let arguments = Arguments(flags);
-    let step = |work: fn(Arguments, Context, Runtime) -> Outcome| {
+fn main() -> Result<()> {
+    let arguments = Arguments(Flags::of_process());
+    let step = |work: fn(Arguments, Context, Runtime) -> Result<()>| {
         let runtime = Runtime::new()?;
         let threads = TokioRuntime::with_threads(runtime.handle().clone(), 0)?;
         let temp = arguments.dir().join("temp");
         fs::create_dir_all(&temp)?;
         let env = Env::system(Arc::new(threads), arguments.memory()?, 16 << 30, temp);
-        work(Arguments(arguments.0.clone()), Context::new(env), runtime)
+        work(arguments.clone(), Context::new(env), runtime)
     };
-    match command.as_str() {
+    match arguments.0.command("memory") {
         "memory" => memory(&arguments),
         "spread" => step(|arguments, context, runtime| {
             let (buckets, commits) = (arguments.buckets()?, arguments.runs()?.div_ceil(arguments.buckets()?));
@@ -115,7 +101,7 @@ fn main() -> Outcome {
 }
 
 /// Runs all steps, and fails when one of them takes too much.
-fn memory(arguments: &Arguments) -> Outcome {
+fn memory(arguments: &Arguments) -> Result<()> {
     let dir = arguments.dir();
     if dir.exists() {
         fs::remove_dir_all(&dir)?;
@@ -134,7 +120,7 @@ fn memory(arguments: &Arguments) -> Outcome {
         if env::var_os(MMAP_THRESHOLD).is_none() {
             command.env(MMAP_THRESHOLD, "131072");
         }
-        for (flag, value) in &arguments.0 {
+        for (flag, value) in arguments.0.all() {
             command.arg(format!("--{flag}")).arg(value);
         }
         let output = command.output()?;
@@ -176,7 +162,7 @@ impl Numbers {
     }
 
     /// `rows` rows of `length` bytes.
-    fn batch(&mut self, rows: u64, length: usize) -> Outcome<RecordBatch> {
+    fn batch(&mut self, rows: u64, length: usize) -> Result<RecordBatch> {
         let (mut keys, mut values) = (Int64Builder::new(), BinaryBuilder::new());
         for _ in 0..rows {
             keys.append_value(i64::try_from(self.next() % KEYS)?);
@@ -195,7 +181,7 @@ async fn write(
     buckets: u64,
     commits: u64,
     write_only: bool,
-) -> Outcome {
+) -> Result<()> {
     let schema = TableSchema::builder()
         .column("k", "BIGINT".parse()?)
         .column("v", "BYTES".parse()?)
@@ -227,7 +213,7 @@ async fn write(
     Ok(())
 }
 
-async fn compact(arguments: &Arguments, context: &Context, name: &str) -> Outcome {
+async fn compact(arguments: &Arguments, context: &Context, name: &str) -> Result<()> {
     let location = arguments.dir().join(name);
     let table = Table::open(&location.to_string_lossy(), Options::new(), context).await?;
     let report = table.compact_builder().full(true).jobs(4).run().await?;

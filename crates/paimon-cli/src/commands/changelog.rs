@@ -16,6 +16,7 @@ use crate::error::CliError;
 use crate::json::encode_batch;
 use crate::output::Rows;
 use crate::session::Session;
+use crate::signals::ctrl_c;
 
 /// Print what changed in a table, each row with its kind
 #[derive(Debug, Args)]
@@ -139,11 +140,7 @@ impl Changelog {
         let notes = builder.notes_progress();
         // Without --follow an interrupt ends the process, as it does with every command.
         let mut interrupt: BoxFuture<'static, ()> = match self.follow {
-            true => Box::pin(async {
-                if tokio::signal::ctrl_c().await.is_err() {
-                    future::pending::<()>().await;
-                }
-            }),
+            true => ctrl_c(),
             false => Box::pin(future::pending()),
         };
         let mut snapshot = None;

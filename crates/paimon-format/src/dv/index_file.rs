@@ -116,17 +116,13 @@ impl DeletionVectorsIndexFile {
             external_path: None,
             global_index: None,
         };
-        let (storage, path) = self.roots.locate(self.paths.index_file(&file)).await?;
-        let mut writer = storage.create(&path).await?;
-        writer.write(bytes.into()).await?;
-        writer.finish().await?;
+        self.roots.write_new(self.paths.index_file(&file), bytes.into()).await?;
         Ok(file)
     }
 
     /// Removes an index file that no snapshot can name.
     pub async fn delete(&self, file: &IndexFileMeta) -> Result<(), FormatError> {
-        let (storage, path) = self.roots.locate(self.paths.index_file(file)).await?;
-        Ok(storage.delete(&path).await?)
+        self.roots.delete(self.paths.index_file(file)).await
     }
 }
 

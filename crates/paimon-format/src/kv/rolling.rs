@@ -41,11 +41,7 @@ pub(super) struct SinkParts {
 impl SinkParts {
     /// Removes a file that nobody will name.
     async fn delete(&self, place: FileLocation) {
-        let deleted = match self.roots.locate(place.clone()).await {
-            Ok((storage, path)) => storage.delete(&path).await.map_err(FormatError::from),
-            Err(error) => Err(error),
-        };
-        if let Err(error) = deleted {
+        if let Err(error) = self.roots.delete(place.clone()).await {
             tracing::warn!(?place, %error, "an aborted file could not be deleted; the orphan check finds it");
         }
     }

@@ -197,8 +197,7 @@ impl KvFiles for TableKvFiles {
     }
 
     async fn delete(&self, file: &DataFileMeta) -> Result<(), FormatError> {
-        let (storage, path) = self.parts.roots.locate(self.parts.paths.data_file(file)).await?;
-        storage.delete(&path).await?;
+        self.parts.roots.delete(self.parts.paths.data_file(file)).await?;
         for name in &file.extra_files {
             self.delete_extra(file, name).await?;
         }
@@ -206,7 +205,6 @@ impl KvFiles for TableKvFiles {
     }
 
     async fn delete_extra(&self, file: &DataFileMeta, name: &str) -> Result<(), FormatError> {
-        let (storage, path) = self.parts.roots.locate(self.parts.paths.extra_file(file, name)).await?;
-        Ok(storage.delete(&path).await?)
+        self.parts.roots.delete(self.parts.paths.extra_file(file, name)).await
     }
 }

@@ -58,10 +58,7 @@ impl HashIndexFile {
             external_path: None,
             global_index: None,
         };
-        let (storage, path) = self.roots.locate(self.paths.index_file(&file)).await?;
-        let mut writer = storage.create(&path).await?;
-        writer.write(bytes.into()).await?;
-        writer.finish().await?;
+        self.roots.write_new(self.paths.index_file(&file), bytes.into()).await?;
         Ok(file)
     }
 }

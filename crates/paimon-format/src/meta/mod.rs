@@ -21,7 +21,7 @@ pub use increment::{
 };
 pub use interval::{SortedRunFiles, sections};
 pub use names::{DataFileNames, IndexFileNames, format_of_file};
-pub use paths::{BucketPaths, FileLocation, PathSettings, TablePaths};
+pub use paths::{BucketPaths, FileLocation, POSTPONE_BUCKET, PathSettings, TablePaths};
 
 #[cfg(test)]
 pub(crate) mod tests;

@@ -15,8 +15,10 @@ use crate::options::Options;
 use crate::row::BinaryRow;
 use crate::types::{DataField, DataType};
 
-/// The bucket whose rows have no bucket yet.
-const POSTPONE_BUCKET: i32 = -2;
+/// The bucket, and the bucket count, of rows that have no bucket yet; also what the option `bucket` says of such tables.
+///
+/// Source: `org.apache.paimon.table.BucketMode#POSTPONE_BUCKET`.
+pub const POSTPONE_BUCKET: i32 = -2;
 
 /// What the paths of a table depend on.
 #[derive(Clone, Debug)]

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
+
 use super::{Storage, StorageFactory};
 use crate::FormatError;
 use crate::meta::FileLocation;
@@ -48,5 +50,22 @@ impl FileRoots {
             )));
         };
         Ok((factory.open(directory).await?, name.to_owned()))
+    }
+
+    /// Writes a new file of these bytes.
+    ///
+    /// Errors: those of [`locate`](Self::locate) and of [`Storage::create`]; `Unavailable`: there may be a file.
+    pub async fn write_new(&self, location: FileLocation, bytes: Bytes) -> Result<(), FormatError> {
+        let (storage, path) = self.locate(location).await?;
+        let mut writer = storage.create(&path).await?;
+        writer.write(bytes).await?;
+        writer.finish().await?;
+        Ok(())
+    }
+
+    /// Removes a file, as [`Storage::delete`] does. Errors: its, and those of [`locate`](Self::locate).
+    pub async fn delete(&self, location: FileLocation) -> Result<(), FormatError> {
+        let (storage, path) = self.locate(location).await?;
+        Ok(storage.delete(&path).await?)
     }
 }

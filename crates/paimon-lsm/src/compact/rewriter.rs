@@ -19,7 +19,7 @@ use super::split::split;
 use super::upgrade::StepRules;
 use super::{ChangelogProducer, CompactResult, CompactSettings, CompactStep, CompactTask, RecordLevelExpire};
 use crate::LsmError;
-use crate::levels::{KeyOrder, Section, SortedRun, file_bytes};
+use crate::levels::{KeyOrder, Section, SortedRun, total_bytes};
 use crate::lookup::{LookupSource, LookupView};
 use crate::metrics::CompactionReporter;
 
@@ -374,10 +374,7 @@ fn add_told(result: &mut CompactResult, merged: Merged, written: &mut Vec<Arc<Da
     written.extend(result.changelog.iter().skip(first).map(Arc::clone));
     // Steps have no key in common, so that no row is found twice.
     for (file, rows) in merged.deletions {
-        let known = result.deletions.entry(file).or_default();
-        for row in rows.iter() {
-            known.insert(row);
-        }
+        result.deletions.entry(file).or_default().merge(&rows);
     }
 }
 
@@ -411,8 +408,4 @@ pub(crate) async fn delete_quietly(files: &dyn KvFiles, file: &DataFileMeta) {
 fn files_of(sections: &[Section]) -> Vec<Arc<DataFileMeta>> {
     let runs = sections.iter().flatten();
     runs.flat_map(|run| run.files()).map(Arc::clone).collect()
-}
-
-fn total_bytes(files: &[Arc<DataFileMeta>]) -> u64 {
-    files.iter().map(|file| file_bytes(file)).fold(0, u64::saturating_add)
 }

@@ -8,7 +8,7 @@ use paimon_format::row::BinaryRow;
 
 use super::{CompactStep, CompactTask, KeyBounds};
 use crate::LsmError;
-use crate::levels::{KeyOrder, Section, SortedRun, file_bytes};
+use crate::levels::{KeyOrder, Section, SortedRun, file_bytes, total_bytes};
 
 /// Cuts a task whose steps are these into parts of about so many bytes, in key order. Together they do what the task does: no two have a key in
 /// common.
@@ -58,7 +58,7 @@ struct Parts<'a> {
 impl Parts<'_> {
     /// Files that stay together.
     fn add(&mut self, files: Vec<Arc<DataFileMeta>>) {
-        let bytes = sum(&files);
+        let bytes = total_bytes(&files);
         if self.open_bytes.saturating_add(bytes) > self.part_bytes {
             self.close();
         }
@@ -68,7 +68,7 @@ impl Parts<'_> {
 
     fn add_section(&mut self, section: Section, keys: &KeyOrder) -> Result<(), LsmError> {
         let files: Vec<_> = section.iter().flat_map(SortedRun::files).map(Arc::clone).collect();
-        if sum(&files) > self.part_bytes.saturating_add(self.part_bytes / 2) {
+        if total_bytes(&files) > self.part_bytes.saturating_add(self.part_bytes / 2) {
             let ranges = cut(&files, keys, self.part_bytes)?;
             if ranges.len() > 1 {
                 self.close();
@@ -150,10 +150,6 @@ fn cut(files: &[Arc<DataFileMeta>], keys: &KeyOrder, part_bytes: u64) -> Result<
         (bounds, files.map(|(file, _)| Arc::clone(file)).collect())
     });
     Ok(parts.collect())
-}
-
-fn sum(files: &[Arc<DataFileMeta>]) -> u64 {
-    files.iter().map(|file| file_bytes(file)).fold(0, u64::saturating_add)
 }
 
 #[cfg(test)]

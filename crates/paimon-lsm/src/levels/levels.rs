@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use paimon_format::meta::DataFileMeta;
 
-use super::{KeyOrder, LevelSortedRun, LevelsView, SortedRun};
+use super::{KeyOrder, LevelSortedRun, LevelsView, SortedRun, total_bytes};
 use crate::LsmError;
 
 /// The files of one bucket by level. Level 0 has a run per file, newest first; each level above is one run.
@@ -107,9 +107,8 @@ impl Levels {
 
     /// The sum of all files' sizes, bytes.
     pub fn total_file_size(&self) -> u64 {
-        let level0 = self.level0.iter().map(|file| super::file_bytes(file));
         let upper = self.upper.values().map(SortedRun::total_size);
-        level0.chain(upper).fold(0, u64::saturating_add)
+        upper.fold(total_bytes(&self.level0), u64::saturating_add)
     }
 
     /// The tree as it is now, for a task that runs while the tree goes on.

@@ -13,6 +13,5 @@ mod view;
 
 pub use key_order::{KeyOrder, Section};
 pub use levels::Levels;
-pub(crate) use sorted_run::file_bytes;
-pub use sorted_run::{LevelSortedRun, SortedRun};
+pub use sorted_run::{LevelSortedRun, SortedRun, file_bytes, total_bytes};
 pub use view::LevelsView;

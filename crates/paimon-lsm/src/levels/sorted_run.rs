@@ -18,7 +18,7 @@ pub struct SortedRun {
 impl SortedRun {
     /// From files that are in key order already, as an interval partition or another run gave them; not checked.
     pub fn from_sorted(files: Vec<Arc<DataFileMeta>>) -> Self {
-        let size = files.iter().map(|file| file_bytes(file)).fold(0, u64::saturating_add);
+        let size = total_bytes(&files);
         Self { files, size }
     }
 
@@ -77,6 +77,12 @@ pub struct LevelSortedRun {
 }
 
 /// A file's size as a count of bytes; a negative size in a manifest counts as nothing.
-pub(crate) fn file_bytes(file: &DataFileMeta) -> u64 {
+pub fn file_bytes(file: &DataFileMeta) -> u64 {
     u64::try_from(file.file_size).unwrap_or(0)
+}
+
+/// The sum of files' sizes, bytes.
+pub fn total_bytes<'a>(files: impl IntoIterator<Item = &'a Arc<DataFileMeta>>) -> u64 {
+    let bytes = files.into_iter().map(|file| file_bytes(file));
+    bytes.fold(0, u64::saturating_add)
 }

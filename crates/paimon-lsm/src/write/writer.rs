@@ -327,23 +327,20 @@ impl MergeTreeWriter {
 
     /// Takes the result of the running compaction; waits for its end when that was asked for, or when the tree has too many runs.
     async fn fetch_compaction(&mut self, asked: bool, crowded: bool) -> Result<(), LsmError> {
-        let Some(compaction) = &mut self.compaction else {
-            self.show();
-            return Ok(());
-        };
-        let mut result = compaction.result(false).await?;
-        if result.is_none() && compaction.is_busy() && (asked || crowded) {
-            let _stall = (!asked).then(|| self.watch.stall(&self.env.clock));
-            result = compaction.result(true).await?;
-        }
-        if let Some(result) = result {
-            let superseded = self.pending.add_compacted(result);
-            self.show();
-            for file in superseded {
-                delete_quietly(&*self.files, &file).await;
+        let mut superseded = Vec::new();
+        if let Some(compaction) = &mut self.compaction {
+            let mut result = compaction.result(false).await?;
+            if result.is_none() && compaction.is_busy() && (asked || crowded) {
+                let _stall = (!asked).then(|| self.watch.stall(&self.env.clock));
+                result = compaction.result(true).await?;
             }
-        } else {
-            self.show();
+            if let Some(result) = result {
+                superseded = self.pending.add_compacted(result);
+            }
+        }
+        self.show();
+        for file in superseded {
+            delete_quietly(&*self.files, &file).await;
         }
         Ok(())
     }

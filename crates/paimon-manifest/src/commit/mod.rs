@@ -3,9 +3,11 @@
 //! A commit writes its manifests and then publishes one small file, `snapshot/snapshot-<n>`, which is the only commit point. An
 //! unclear answer to that is looked up, not guessed; and nothing is deleted after it.
 
+mod attempt;
 mod backend;
 mod committable;
 mod conflict;
+mod description;
 mod file_store_commit;
 mod metrics;
 mod overwrite;

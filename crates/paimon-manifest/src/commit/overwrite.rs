@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use paimon_format::meta::{CommitMessage, CompactIncrement, DataIncrement};
+use paimon_format::meta::{CommitMessage, CompactIncrement, DataIncrement, POSTPONE_BUCKET};
 use paimon_format::predicate::Predicate;
 use paimon_format::row::BinaryRow;
 
@@ -145,7 +145,7 @@ impl FileStoreCommit {
         let mut all = ChangeSet::default();
         for mut entry in live_entries(&self.manifests, manifests, &replaced.filter).await? {
             // Rows that wait for a bucket stay, unless this table's rows all do.
-            if self.settings.buckets == POSTPONE || entry.bucket >= 0 {
+            if self.settings.buckets == POSTPONE_BUCKET || entry.bucket >= 0 {
                 entry.kind = FileKind::Delete;
                 if drop_stats {
                     entry.file = Arc::new(without_value_stats(&entry.file));
@@ -241,9 +241,6 @@ impl FileStoreCommit {
         Ok(())
     }
 }
-
-/// The option `bucket` of tables whose rows wait for a bucket.
-const POSTPONE: i32 = -2;
 
 fn scope(overwrite: &Overwrite) -> ScanFilter {
     match &overwrite.partitions {

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use paimon_format::ErrorKind;
 use paimon_format::meta::{BucketPaths, CommitMessage, DataFileMeta, FileLocation};
-use paimon_format::{ErrorKind, FormatError};
 
 use super::committable::ManifestCommittable;
 use super::file_store_commit::{AppendCheck, FileStoreCommit};
@@ -82,11 +82,7 @@ impl FileStoreCommit {
     }
 
     async fn delete(&self, location: FileLocation) {
-        let deleted = match self.roots.locate(location.clone()).await {
-            Ok((storage, path)) => storage.delete(&path).await.map_err(FormatError::from),
-            Err(error) => Err(error),
-        };
-        if let Err(error) = deleted {
+        if let Err(error) = self.roots.delete(location.clone()).await {
             tracing::warn!(%error, ?location, "file of an aborted commit not deleted");
         }
     }

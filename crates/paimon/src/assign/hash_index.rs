@@ -6,7 +6,6 @@ use std::sync::Arc;
 use futures::{StreamExt, TryStreamExt, stream};
 use paimon_format::meta::{HASH_INDEX, HashIndexFile, IndexFileMeta, IndexFileNames};
 use paimon_format::row::{BinaryRow, RowEncoder};
-use paimon_format::storage::FileRoots;
 
 use super::partition_index::PartitionIndex;
 use super::{Assigned, Columns, NewHashIndex, NewHashIndexes};
@@ -168,7 +167,6 @@ pub(crate) fn hash_index_file(
     partition: &BinaryRow,
     bucket: i32,
 ) -> Result<HashIndexFile> {
-    let roots = FileRoots::new(Arc::clone(table.storage())).with_external(Arc::clone(table.context().storages()));
     let paths = table.paths().bucket(partition, bucket)?;
-    Ok(HashIndexFile::new(roots, paths, Arc::clone(names)))
+    Ok(HashIndexFile::new(table.file_roots(), paths, Arc::clone(names)))
 }

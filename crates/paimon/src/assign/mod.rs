@@ -16,7 +16,7 @@ mod partition_index;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use paimon_format::meta::IndexFileMeta;
+use paimon_format::meta::{IndexFileMeta, POSTPONE_BUCKET};
 use paimon_format::row::BinaryRow;
 
 pub(crate) use columns::Columns;
@@ -27,7 +27,6 @@ pub(crate) use hash_index::hash_index_file;
 
 use crate::error::{Error, Result};
 use crate::options::{BucketMode, PostponeSettings};
-use crate::postpone::POSTPONE_BUCKET;
 use crate::table::Table;
 use crate::write::Partitioned;
 

@@ -19,13 +19,12 @@ use crate::error::Result;
 use crate::partition::Selection;
 use crate::postpone::distribute;
 use crate::table::Table;
-use crate::write::{BATCH_IDENTIFIER, certainly_not_committed};
 
 /// How often a compaction is planned anew after another one took its files.
 const ATTEMPTS: usize = 3;
 
 /// Buckets side by side when the caller does not say: enough to overlap reading with merging.
-const DEFAULT_JOBS: usize = 4;
+pub(super) const DEFAULT_JOBS: usize = 4;
 
 /// Called with the buckets done and all of them.
 type Progress = Arc<dyn Fn(usize, usize) + Send + Sync>;
@@ -89,7 +88,7 @@ impl CompactBuilder {
     #[must_use]
     pub fn idle(self, idle: Duration) -> Self {
         let scope = Scope {
-            idle_ms: Some(i64::try_from(idle.as_millis()).unwrap_or(i64::MAX)),
+            idle: Some(idle),
             ..self.scope
         };
         Self { scope, ..self }
@@ -190,19 +189,12 @@ impl CompactBuilder {
             commit.abort(&messages).await?;
             return Err(error);
         }
-        match commit.commit(BATCH_IDENTIFIER, messages.clone()).await {
-            Ok(snapshots) => Ok(CompactReport {
-                buckets,
-                snapshot: snapshots.last().copied(),
-                ..report
-            }),
-            Err(error) => {
-                if certainly_not_committed(&error) {
-                    commit.abort(&messages).await?;
-                }
-                Err(error)
-            }
-        }
+        let snapshots = commit.commit_or_abort(messages).await?;
+        Ok(CompactReport {
+            buckets,
+            snapshot: snapshots.last().copied(),
+            ..report
+        })
     }
 }
 

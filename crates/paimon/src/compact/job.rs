@@ -3,6 +3,7 @@
 use futures::future::{Either, select};
 use paimon_format::meta::{CommitIncrement, CommitMessage, CompactIncrement};
 use paimon_lsm::compact::{CompactResult, CompactTask, RunningCompaction};
+use paimon_lsm::levels::total_bytes;
 
 use super::report::BucketReport;
 use super::stop::StopSignal;
@@ -35,7 +36,7 @@ impl BucketJob {
 
     /// Sorted runs of the bucket, and bytes that will be read: what is compacted first.
     pub(crate) fn debt(&self) -> (usize, u64) {
-        (self.bucket.runs().len(), self.report().input.bytes)
+        (self.bucket.runs().len(), total_bytes(&self.task.files))
     }
 
     /// Its parts of about so many bytes; one part without a limit.

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use paimon_format::env::Clock;
 use paimon_format::meta::DataFileMeta;
@@ -22,23 +23,31 @@ pub(crate) struct Scope {
     pub(crate) selection: Selection,
     /// Everything into one run, at the top level; otherwise what the strategy picks.
     pub(crate) full: bool,
-    /// Only partitions into which nothing was written for so long, milliseconds.
-    pub(crate) idle_ms: Option<i64>,
+    /// Only partitions into which nothing was written for so long.
+    pub(crate) idle: Option<Duration>,
 }
 
 impl Scope {
     /// Whether nothing was written to these files for as long as is asked for. A file of unknown age counts as old.
     pub(crate) fn is_idle(&self, files: &[Arc<DataFileMeta>], clock: &dyn Clock) -> bool {
-        let Some(idle_ms) = self.idle_ms else {
-            return true;
-        };
-        // Files note local time.
-        let local_ms = files.iter().filter_map(|file| file.creation_time_ms).max();
-        local_ms.is_none_or(|local_ms| {
-            let made_ms = local_ms.saturating_sub(clock.local_offset_ms(local_ms));
-            made_ms <= clock.now_ms().saturating_sub(idle_ms)
-        })
+        self.idle
+            .is_none_or(|idle| made_ms(files, clock) <= idle_since_ms(idle, clock))
     }
+}
+
+/// When the newest of these files was made; long ago where none says.
+fn made_ms<'a>(files: impl IntoIterator<Item = &'a Arc<DataFileMeta>>, clock: &dyn Clock) -> i64 {
+    // Files note local time.
+    let local_ms = files.into_iter().filter_map(|file| file.creation_time_ms).max();
+    local_ms.map_or(i64::MIN, |local_ms| {
+        local_ms.saturating_sub(clock.local_offset_ms(local_ms))
+    })
+}
+
+/// What is idle for so long was made then, or earlier.
+fn idle_since_ms(idle: Duration, clock: &dyn Clock) -> i64 {
+    let idle_ms = i64::try_from(idle.as_millis()).unwrap_or(i64::MAX);
+    clock.now_ms().saturating_sub(idle_ms)
 }
 
 /// What was found.
@@ -66,23 +75,23 @@ impl Table {
 /// Errors: those of [`Table::buckets`] and of picking.
 pub(crate) async fn look(stores: &BucketStores, scope: &Scope) -> Result<Look> {
     let table = stores.table();
-    let buckets = match scope.idle_ms {
+    let buckets = match scope.idle {
         None => table.buckets(&TimeTravel::Latest, &scope.selection).await?,
-        Some(idle_ms) => {
+        Some(idle) => {
             // A partition is idle as a whole, whichever of its buckets are asked for.
             let partitions = Selection {
                 buckets: Vec::new(),
                 ..scope.selection.clone()
             };
             let mut buckets = table.buckets(&TimeTravel::Latest, &partitions).await?;
-            retain_idle(&mut buckets, table, idle_ms);
+            retain_idle(&mut buckets, idle, &*table.context().env().clock);
             let wanted = &scope.selection.buckets;
             buckets.retain(|bucket| wanted.is_empty() || wanted.contains(&bucket.bucket));
             buckets
         }
     };
     let looked_at = buckets.len();
-    if scope.idle_ms.is_none() && scope.selection == Selection::all() {
+    if scope.idle.is_none() && scope.selection == Selection::all() {
         let names: HashSet<&str> = buckets.iter().map(BucketLevels::name).collect();
         table.compaction_metrics().retain(|bucket| names.contains(bucket));
     }
@@ -100,24 +109,19 @@ pub(crate) async fn look(stores: &BucketStores, scope: &Scope) -> Result<Look> {
     })
 }
 
-/// Keeps partitions whose newest file was made at least so long ago. A file of unknown age counts as old.
+/// Keeps partitions whose newest file was made at least so long ago.
 ///
 /// Source: the argument `partition_idle_time` of `org.apache.paimon.flink.action.CompactAction`.
-fn retain_idle(buckets: &mut Vec<BucketLevels>, table: &Table, idle_ms: i64) {
-    let clock = &table.context().env().clock;
-    let mut newest: HashMap<BinaryRow, i64> = HashMap::new();
+fn retain_idle(buckets: &mut Vec<BucketLevels>, idle: Duration, clock: &dyn Clock) {
+    let mut newest_ms: HashMap<BinaryRow, i64> = HashMap::new();
     for bucket in buckets.iter() {
         let files = bucket.runs().iter().flat_map(|run| run.run.files());
-        // Files note local time.
-        let local_ms = files.filter_map(|file| file.creation_time_ms).max();
-        let made_ms = local_ms.map(|local_ms| local_ms.saturating_sub(clock.local_offset_ms(local_ms)));
-        let newest = newest.entry(bucket.partition.row().clone()).or_insert(i64::MIN);
-        *newest = made_ms.map_or(*newest, |made_ms| made_ms.max(*newest));
+        let newest_ms = newest_ms.entry(bucket.partition.row().clone()).or_insert(i64::MIN);
+        *newest_ms = made_ms(files, clock).max(*newest_ms);
     }
-    let limit_ms = clock.now_ms().saturating_sub(idle_ms);
+    let idle_since_ms = idle_since_ms(idle, clock);
     buckets.retain(|bucket| {
-        newest
-            .get(bucket.partition.row())
-            .is_some_and(|newest| *newest <= limit_ms)
+        let newest_ms = newest_ms.get(bucket.partition.row());
+        newest_ms.is_some_and(|newest_ms| *newest_ms <= idle_since_ms)
     });
 }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use paimon_format::meta::{CommitMessage, DataFileMeta};
 use paimon_lsm::compact::{CompactResult, CompactTask};
+use paimon_lsm::levels::file_bytes;
 use paimon_lsm::pick::PickReason;
 
-use crate::levels::file_bytes;
 use crate::postpone::DistributedPartition;
 
 /// What a compaction did, or would do.
@@ -65,9 +65,9 @@ impl FileTotals {
 
     fn plus(self, other: Self) -> Self {
         Self {
-            files: self.files + other.files,
-            bytes: self.bytes + other.bytes,
-            rows: self.rows + other.rows,
+            files: self.files.saturating_add(other.files),
+            bytes: self.bytes.saturating_add(other.bytes),
+            rows: self.rows.saturating_add(other.rows),
         }
     }
 }

@@ -270,6 +270,7 @@ impl Table {
             if let Some(snapshot) = self.committed_by(&id.commit_user, id.snapshot).await? {
                 return Err(Error::invalid(format!("{id}: it is committed, in snapshot {snapshot}")));
             }
+            // After the search: a snapshot that expired before it was looked for shows here.
             let earliest = self.snapshot_store().earliest_id().await?;
             if earliest.is_some_and(|earliest| earliest > id.snapshot.saturating_add(1)) {
                 return Err(Error::invalid(format!(

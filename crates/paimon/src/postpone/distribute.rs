@@ -6,19 +6,18 @@ use std::sync::Arc;
 use futures::TryStreamExt;
 use paimon_format::ErrorKind;
 use paimon_format::kv::ReadSpec;
-use paimon_format::meta::{CommitIncrement, CommitMessage, CompactIncrement, DataFileMeta};
+use paimon_format::meta::{CommitIncrement, CommitMessage, CompactIncrement, DataFileMeta, POSTPONE_BUCKET};
 use paimon_format::options::Options;
 use paimon_format::row::BinaryRow;
 use paimon_manifest::scan::ScanFilter;
 
-use super::POSTPONE_BUCKET;
 use crate::bucket::BucketStores;
 use crate::compact::Scope;
 use crate::error::Result;
 use crate::options::{BucketMode, PostponeSettings};
 use crate::partition::Partition;
 use crate::table::Table;
-use crate::write::{BATCH_IDENTIFIER, TableWrite, certainly_not_committed};
+use crate::write::TableWrite;
 
 /// How often it is tried when another job takes the same rows.
 const ATTEMPTS: usize = 3;
@@ -132,15 +131,8 @@ async fn move_rows(table: &Table, waiting: &[Waiting]) -> Result<()> {
     writer.abort().await;
     let messages = written?;
     let commit = table.write_builder().new_commit()?;
-    match commit.commit(BATCH_IDENTIFIER, messages.clone()).await {
-        Ok(_) => Ok(()),
-        Err(error) => {
-            if certainly_not_committed(&error) {
-                commit.abort(&messages).await?;
-            }
-            Err(error)
-        }
-    }
+    commit.commit_or_abort(messages).await?;
+    Ok(())
 }
 
 /// Writes the rows into their buckets. Returns what takes the old files away and puts the new ones in their place.

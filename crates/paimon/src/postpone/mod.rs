@@ -13,6 +13,3 @@ mod writer;
 pub use distribute::DistributedPartition;
 pub(crate) use distribute::distribute;
 pub(crate) use writer::{PostponeBucketWriter, PostponedFiles};
-
-/// The bucket, and the bucket count, of rows that have none.
-pub(crate) const POSTPONE_BUCKET: i32 = -2;

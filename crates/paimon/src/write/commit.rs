@@ -100,6 +100,19 @@ impl TableCommit {
         }
     }
 
+    /// Commits once, under [`BATCH_IDENTIFIER`]; where that certainly made no snapshot, removes the files of the messages.
+    ///
+    /// Errors: as [`commit`](Self::commit) and [`abort`](Self::abort).
+    pub(crate) async fn commit_or_abort(&self, messages: Vec<CommitMessage>) -> Result<Vec<i64>> {
+        let committed = self.commit(BATCH_IDENTIFIER, messages.clone()).await;
+        if let Err(error) = &committed
+            && certainly_not_committed(error)
+        {
+            self.abort(&messages).await?;
+        }
+        committed
+    }
+
     /// Takes all rows of the selected partitions away, of the whole table without a selection, in one OVERWRITE snapshot. Returns its
     /// id. Errors: `Invalid` naming a column that is no partition column; else as [`commit`](Self::commit).
     ///
@@ -114,12 +127,14 @@ impl TableCommit {
     /// Errors: `Corrupt`, `Invalid` for messages of another table.
     pub(crate) async fn remove_index_files(&self, messages: &[CommitMessage]) -> Result<()> {
         let index_files = messages.iter().map(|message| {
-            let mut only = CommitMessage {
-                increment: CommitIncrement::default(),
-                ..message.clone()
-            };
-            only.increment.compact.new_index_files = message.increment.compact.new_index_files.clone();
-            only
+            let mut increment = CommitIncrement::default();
+            increment.compact.new_index_files = message.increment.compact.new_index_files.clone();
+            CommitMessage {
+                partition: message.partition.clone(),
+                bucket: message.bucket,
+                total_buckets: message.total_buckets,
+                increment,
+            }
         });
         self.abort(&index_files.collect::<Vec<_>>()).await
     }

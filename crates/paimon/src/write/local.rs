@@ -7,8 +7,7 @@ use arrow_array::types::Int8Type;
 use paimon_format::kv::{KvBatch, KvSchema};
 use paimon_lsm::write::LocalMerger;
 
-use super::rows::Prepared;
-use super::table_write::row_kinds;
+use super::rows::{Prepared, row_kinds};
 use crate::error::Result;
 use crate::options::RowSettings;
 use crate::table::Table;

@@ -8,9 +8,11 @@ use arrow_array::{Array, ArrayRef, BooleanArray, Int8Array, RecordBatch, RecordB
 use arrow_schema::{Schema, SchemaRef};
 use arrow_select::filter::{filter, filter_record_batch};
 use arrow_select::zip::zip;
-use paimon_format::types::{DataField, RowKind, check_limits, conform};
+use paimon_format::types::{DataField, Datum, RowKind, array_from_datums, arrow_schema, check_limits, conform};
 
 use crate::error::{Error, Result};
+use crate::options::RowSettings;
+use crate::table::Table;
 
 /// The column of an input batch that may hold row kinds as bytes (see [`RowKind`]).
 pub const VALUE_KIND_COLUMN: &str = "_VALUE_KIND";
@@ -34,16 +36,44 @@ pub(crate) struct RowPreparation {
     /// The same with Paimon's types, whose limits the rows keep. Empty for rows that were in the table before.
     pub(crate) limits: Vec<DataField>,
     /// A one-row array for each column that has a default value.
-    pub(crate) defaults: Vec<Option<ArrayRef>>,
+    defaults: Vec<Option<ArrayRef>>,
     /// Position of `rowkind.field`.
-    pub(crate) kind_column: Option<usize>,
+    kind_column: Option<usize>,
     /// `ignore-delete`: -D and -U rows are dropped.
-    pub(crate) ignore_delete: bool,
+    ignore_delete: bool,
     /// `ignore-update-before`: -U rows are dropped.
-    pub(crate) ignore_update_before: bool,
+    ignore_update_before: bool,
 }
 
 impl RowPreparation {
+    /// For the columns of a table. Errors: `Invalid`, naming the column, for a default value that is none of its type.
+    pub(crate) fn new(table: &Table, settings: &RowSettings) -> Result<Self> {
+        let schema = table.schema();
+        let mut defaults = Vec::with_capacity(schema.fields.len());
+        for field in &schema.fields {
+            defaults.push(match &field.default_value {
+                None => None,
+                Some(text) => {
+                    let value = Datum::parse(text, &field.data_type).map_err(|error| {
+                        Error::invalid(format!("the default value of column {}: {error}", field.name))
+                    })?;
+                    Some(array_from_datums(field, [&value])?)
+                }
+            });
+        }
+        Ok(Self {
+            arrow: Arc::new(arrow_schema(&schema.fields)?),
+            limits: schema.fields.clone(),
+            defaults,
+            kind_column: settings
+                .row_kind_field
+                .as_deref()
+                .and_then(|name| schema.position(name)),
+            ignore_delete: settings.ignore_delete,
+            ignore_update_before: settings.ignore_update_before,
+        })
+    }
+
     /// Columns are matched by name; a missing one is null or its default. `kinds` defaults to the column `_VALUE_KIND`, or +I
     /// without one; `rowkind.field` goes before both.
     ///
@@ -154,6 +184,14 @@ impl RowPreparation {
             kinds: filter(&prepared.kinds, &mask)?.as_primitive().clone(),
         })
     }
+}
+
+/// The kinds of a part, which were checked with the rows.
+pub(crate) fn row_kinds(kinds: &Int8Array) -> Result<Vec<RowKind>> {
+    let kinds = kinds.values().iter().map(|&kind| RowKind::from_byte(kind));
+    kinds
+        .collect::<Option<_>>()
+        .ok_or_else(|| Error::internal("a kind that is none"))
 }
 
 /// The default where the column is null.

@@ -10,7 +10,6 @@ use paimon_format::kv::KvBatch;
 use paimon_format::meta::CommitMessage;
 use paimon_format::options::Options;
 use paimon_format::row::BinaryRow;
-use paimon_format::types::{Datum, RowKind, array_from_datums, arrow_schema};
 use paimon_lsm::pick::PickRule;
 use paimon_lsm::write::WaitCompaction;
 use paimon_manifest::scan::BucketFiles;
@@ -25,7 +24,7 @@ use crate::table::Table;
 use crate::write::local::LocalMerge;
 use crate::write::record_writer::RecordWriter;
 use crate::write::route::{self, Part, Partitioned};
-use crate::write::rows::{Prepared, RowPreparation};
+use crate::write::rows::{Prepared, RowPreparation, row_kinds};
 use crate::write::watch::TableWriteWatch;
 
 /// Writes rows into the buckets of a table. One task owns it; two of them may write to one table, but not to one bucket unless
@@ -119,7 +118,7 @@ impl TableWrite {
         let settings = RowSettings::from_options(table.options())?;
         let buffers = Budget::new(stores.settings().write_buffer_bytes);
         Ok(Self {
-            preparation: preparation(&table, &settings)?,
+            preparation: RowPreparation::new(&table, &settings)?,
             partition_columns: Columns::new(&table, table.schema().partition_positions()),
             assigner,
             postponed: None,
@@ -475,38 +474,4 @@ impl TableWrite {
             writer.writer.close().await;
         }
     }
-}
-
-/// The kinds of a part, which were checked with the rows.
-pub(super) fn row_kinds(kinds: &Int8Array) -> Result<Vec<RowKind>> {
-    let kinds = kinds.values().iter().map(|&kind| RowKind::from_byte(kind));
-    kinds
-        .collect::<Option<_>>()
-        .ok_or_else(|| Error::internal("a kind that is none"))
-}
-
-fn preparation(table: &Table, settings: &RowSettings) -> Result<RowPreparation> {
-    let schema = table.schema();
-    let mut defaults = Vec::with_capacity(schema.fields.len());
-    for field in &schema.fields {
-        defaults.push(match &field.default_value {
-            None => None,
-            Some(text) => {
-                let value = Datum::parse(text, &field.data_type)
-                    .map_err(|error| Error::invalid(format!("the default value of column {}: {error}", field.name)))?;
-                Some(array_from_datums(field, [&value])?)
-            }
-        });
-    }
-    Ok(RowPreparation {
-        arrow: Arc::new(arrow_schema(&schema.fields)?),
-        limits: schema.fields.clone(),
-        defaults,
-        kind_column: settings
-            .row_kind_field
-            .as_deref()
-            .and_then(|name| schema.position(name)),
-        ignore_delete: settings.ignore_delete,
-        ignore_update_before: settings.ignore_update_before,
-    })
 }

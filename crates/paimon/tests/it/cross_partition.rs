@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int32Array, RecordBatch, StringArray};
-use paimon::manifest::scan::ScanKind;
 use paimon::{ErrorKind, SchemaBuilder, Selection, Table, TableSchema, TableWrite};
 
-use crate::support::{Place, commit_batch, kinds, rows, spark};
+use crate::support::{Place, commit_batch, kinds, live_buckets, rows, spark};
 
 fn schema(options: &[(&str, &str)]) -> SchemaBuilder {
     let schema = TableSchema::builder()
@@ -193,15 +192,8 @@ async fn buckets_are_filled_partition_by_partition() {
         ],
     )
     .await;
-    let snapshot = table.snapshot_store().latest().await.unwrap().unwrap();
-    let plan = table
-        .file_store_scan()
-        .unwrap()
-        .plan(&snapshot, ScanKind::All)
-        .await
-        .unwrap();
     let mut files: Vec<(String, i32, i64)> = Vec::new();
-    for bucket in plan.buckets {
+    for bucket in live_buckets(&table).await {
         assert_eq!(bucket.total_buckets, -1);
         let partition = String::from_utf8_lossy(bucket.partition.as_bytes())
             .trim_matches(|c: char| !c.is_alphabetic())

@@ -5,10 +5,9 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int8Array, Int32Array, RecordBatch, StringArray};
 use paimon::format::meta::CommitMessage;
-use paimon::manifest::scan::ScanKind;
 use paimon::{ErrorKind, SchemaBuilder, Selection, Table, TableWrite, WriteBuilder};
 
-use crate::support::{Place, commit, commit_batch, kv, kv_schema, rows, spark};
+use crate::support::{Place, commit, commit_batch, kv, kv_schema, live_buckets, rows, spark};
 
 /// Buckets of at most three keys.
 fn schema() -> SchemaBuilder {
@@ -45,17 +44,8 @@ async fn put(table: &Table, keys: impl IntoIterator<Item = i32>, value: &str) {
 
 /// How many rows the files of each bucket have, and how many hashes its index.
 async fn buckets(table: &Table) -> BTreeMap<i32, (i64, usize)> {
-    let Some(snapshot) = table.snapshot_store().latest().await.unwrap() else {
-        return BTreeMap::new();
-    };
-    let plan = table
-        .file_store_scan()
-        .unwrap()
-        .plan(&snapshot, ScanKind::All)
-        .await
-        .unwrap();
     let mut buckets = BTreeMap::new();
-    for bucket in plan.buckets {
+    for bucket in live_buckets(table).await {
         assert_eq!(bucket.total_buckets, -1);
         let index = table.hash_index(&bucket.partition, bucket.bucket).unwrap();
         let hashes = match &bucket.hash_index {
@@ -218,14 +208,12 @@ async fn what_cannot_be_is_refused() {
     writer.abort().await;
 
     // An index that is not what the manifest says.
-    let snapshot = table.snapshot_store().latest().await.unwrap().unwrap();
-    let plan = table
-        .file_store_scan()
+    let name = live_buckets(&table).await[0]
+        .hash_index
+        .as_ref()
         .unwrap()
-        .plan(&snapshot, ScanKind::All)
-        .await
-        .unwrap();
-    let name = plan.buckets[0].hash_index.as_ref().unwrap().file_name.clone();
+        .file_name
+        .clone();
     std::fs::write(place.dir.path().join("t/index").join(&name), [0, 0, 0]).unwrap();
     let mut writer = table.write_builder().new_write().unwrap();
     let (batch, kinds) = kv(&[("+I", 9, "z")]);

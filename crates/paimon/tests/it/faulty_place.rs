@@ -8,9 +8,10 @@ use async_trait::async_trait;
 use futures::TryStreamExt;
 use paimon::format::env::Env;
 use paimon::format::storage::{MemoryStorage, Storage, StorageError, StorageFactory};
-use paimon::manifest::scan::ScanKind;
 use paimon::{Context, SchemaBuilder, Table};
 use paimon_testkit::faulty::{CallKind, Fault, FaultPlan, FaultyStorage, Rule};
+
+use crate::support::live_buckets;
 
 /// Opens one storage, whatever the URL.
 #[derive(Debug)]
@@ -65,11 +66,8 @@ impl FaultyPlace {
 
     /// Files in the folder of bucket 0 that the latest snapshot does not name.
     pub(crate) async fn unreferenced(&self, table: &Table) -> Vec<String> {
-        let snapshot = table.snapshot_store().latest().await.unwrap().unwrap();
-        let scan = table.file_store_scan().unwrap();
-        let plan = scan.plan(&snapshot, ScanKind::All).await.unwrap();
-        let live: HashSet<String> = plan
-            .buckets
+        let live: HashSet<String> = live_buckets(table)
+            .await
             .iter()
             .flat_map(|bucket| &bucket.files)
             .map(|file| format!("bucket-0/{}", file.file_name))

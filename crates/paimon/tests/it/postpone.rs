@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 
 use paimon::format::meta::CommitMessage;
-use paimon::manifest::scan::ScanKind;
 use paimon::manifest::snapshot::CommitKind;
 use paimon::{ErrorKind, SchemaBuilder, Selection, StreamStart, Table, TableSchema};
 
-use crate::support::{Place, commit, kv, kv_schema, rows, spark};
+use crate::support::{Place, commit, kv, kv_schema, live_buckets, rows, spark};
 
 fn schema() -> SchemaBuilder {
     kv_schema()
@@ -17,14 +16,7 @@ fn schema() -> SchemaBuilder {
 
 /// Rows and bucket count of each bucket.
 async fn buckets(table: &Table) -> BTreeMap<i32, (i64, i32)> {
-    let snapshot = table.snapshot_store().latest().await.unwrap().unwrap();
-    let plan = table
-        .file_store_scan()
-        .unwrap()
-        .plan(&snapshot, ScanKind::All)
-        .await
-        .unwrap();
-    let buckets = plan.buckets.into_iter().map(|bucket| {
+    let buckets = live_buckets(table).await.into_iter().map(|bucket| {
         let rows = bucket.files.iter().map(|file| file.row_count).sum();
         (bucket.bucket, (rows, bucket.total_buckets))
     });

@@ -8,6 +8,7 @@ use futures::TryStreamExt;
 use paimon::format::env::Env;
 use paimon::format::options::Options;
 use paimon::format::types::{Datum, RowKind};
+use paimon::manifest::scan::{BucketFiles, ScanKind};
 use paimon::{Context, ReadBuilder, SchemaBuilder, Table, TableSchema};
 use tempfile::TempDir;
 
@@ -160,6 +161,15 @@ pub(crate) async fn try_datums_of(builder: &ReadBuilder) -> paimon::Result<Vec<V
         })
     });
     Ok(rows.collect())
+}
+
+/// The buckets of the latest snapshot with their files; none before the first one.
+pub(crate) async fn live_buckets(table: &Table) -> Vec<BucketFiles> {
+    let Some(snapshot) = table.snapshot_store().latest().await.unwrap() else {
+        return Vec::new();
+    };
+    let scan = table.file_store_scan().unwrap();
+    scan.plan(&snapshot, ScanKind::All).await.unwrap().buckets
 }
 
 /// Levels of a table's only bucket, newest run first: `L0:1 L5:3` (level and rows).

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use futures::future::{Either, select};
 
+use super::builder::DEFAULT_JOBS;
 use super::look::Scope;
 use super::stop::StopSignal;
 use crate::error::Result;
@@ -46,7 +47,7 @@ impl Default for ServiceSettings {
             selection: Selection::all(),
             full: false,
             idle: None,
-            jobs: 4,
+            jobs: DEFAULT_JOBS,
             interval: Duration::from_secs(10),
         }
     }
@@ -123,10 +124,7 @@ impl CompactService {
         Scope {
             selection: self.settings.selection.clone(),
             full: self.settings.full,
-            idle_ms: self
-                .settings
-                .idle
-                .map(|idle| i64::try_from(idle.as_millis()).unwrap_or(i64::MAX)),
+            idle: self.settings.idle,
         }
     }
 }

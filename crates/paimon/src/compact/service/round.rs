@@ -118,7 +118,7 @@ impl CompactService {
             .fold(0, u64::saturating_add);
         report.waiting = (queue.len(), bytes);
         // Most runs first, then most bytes; the order of names makes equals come the same way every time.
-        queue.sort_by_key(|queued| Reverse(queued.job.debt()));
+        queue.sort_by_cached_key(|queued| Reverse(queued.job.debt()));
         queue.truncate(self.settings.jobs.max(1).saturating_mul(BUCKETS_A_JOB));
         Ok((queue, report))
     }
