@@ -331,6 +331,7 @@ impl LookupFiles {
             expired_before,
             positions: need.position(),
             window_bytes: WINDOW_BYTES,
+            page_cache: Some(self.cache.pages().clone()),
             ..ReadSpec::all(Arc::clone(schema))
         }
     }

@@ -17,7 +17,7 @@ pub struct LookupSettings {
     pub file_retention: Duration,
     /// `lookup.cache-max-disk-size`: local files together, bytes.
     pub max_disk_bytes: u64,
-    /// `lookup.cache-max-memory-size`: blocks, indexes and filters in memory together, bytes.
+    /// `lookup.cache-max-memory-size`: blocks, indexes, filters and pages of data files in memory together, bytes.
     pub max_memory_bytes: u64,
     /// `lookup.cache.high-priority-pool-ratio`: the share of it that is kept for indexes and filters.
     pub high_priority_ratio: f64,

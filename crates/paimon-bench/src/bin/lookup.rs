@@ -3,9 +3,10 @@
 //! ```text
 //! lookup compact [--rows 2000000] [--delta 200000] [--rounds 3] [--repeat 3]      the first round finds cold caches, the others warm ones
 //! lookup points  [--rows 2000000] [--queries 300000] [--batch 1000] [--cache-mb 256]
+//! lookup prices  [--rows 2000000] [--keys 100000] [--cache-mb 256]                without Java: what the choice between data file and lookup file costs
 //! ```
 //!
-//! Both take `--dir` and `--oracle`. The table, made by Java: the even keys below twice `--rows` in the top level,
+//! All take `--dir` and `--oracle`. The table, made by Java: the even keys below twice `--rows` in the top level,
 //! `changelog-producer = lookup`. Half of a delta's rows are updates, half are new. Measures are CPU time of one thread.
 
 use std::path::Path;
@@ -35,7 +36,8 @@ fn main() -> Result<()> {
     match flags.command("compact") {
         "compact" => compactions(&flags, &oracle, &name, &table, rows),
         "points" => points(&flags, &oracle, &name, &table, rows),
-        other => Err(format!("{other:?} is none of compact, points").into()),
+        "prices" => prices(&flags, &table, rows),
+        other => Err(format!("{other:?} is none of compact, points, prices").into()),
     }
 }
 
@@ -101,7 +103,8 @@ fn points(flags: &Flags, oracle: &Oracle, name: &str, path: &Path, rows: u64) ->
     let cache_mb = flags.number("cache-mb", 256)?;
     let worker = Worker::start()?;
     let table = worker.open(path, &[])?;
-    let levels = Levels::open(&worker, &table, cache_mb << 20)?;
+    // As Java does: there is a lookup file before the first answer.
+    let levels = Levels::open(&worker, &table, cache_mb << 20, 0)?;
     let store = Store::fill(&levels.schema, rows, cache_mb << 20)?;
     let cache = format!("lookup.cache-max-memory-size={cache_mb}mb");
     let java = oracle.bench(
@@ -139,6 +142,50 @@ fn points(flags: &Flags, oracle: &Oracle, name: &str, path: &Path, rows: u64) ->
     Ok(())
 }
 
+/// Nanoseconds a row of the data file for reading it, anew and again, and for building its lookup file; nanoseconds a key for finding it there,
+/// with and without the blocks in memory. The keys lie all over the file.
+fn prices(flags: &Flags, path: &Path, rows: u64) -> Result<()> {
+    let (count, cache_mb) = (flags.number("keys", 100_000)?, flags.number("cache-mb", 256)?);
+    let worker = Worker::start()?;
+    let table = worker.open(path, &[])?;
+    let keys: Vec<i64> = (0..count).map(|i| (rows::mix(i) % rows * 2) as i64).collect();
+    let mut nanos: [Vec<f64>; 6] = Default::default();
+    for _ in 0..3 {
+        for (read, cache_bytes) in [(0, 0), (1, cache_mb << 20)] {
+            let levels = Levels::open(&worker, &table, cache_bytes, u32::MAX)?;
+            if cache_bytes > 0 {
+                levels.ask(&worker, &keys, 8192)?;
+            }
+            let (found, seconds) = measured(|| levels.ask(&worker, &keys, count as usize))?;
+            found?;
+            nanos[read].push(seconds * 1e9 / rows as f64);
+        }
+        for (found_at, cache_bytes) in [(3, 0), (4, cache_mb << 20)] {
+            let levels = Levels::open(&worker, &table, cache_bytes, 0)?;
+            let (built, seconds) = measured(|| levels.ask(&worker, &keys[..1], 1))?;
+            built?;
+            nanos[2].push(seconds * 1e9 / rows as f64);
+            if cache_bytes > 0 {
+                levels.ask(&worker, &keys, 8192)?;
+            }
+            for (place, at_once) in [(found_at, 8192), (5, 1)] {
+                let keys = &keys[..if at_once == 1 { keys.len() / 20 } else { keys.len() }];
+                let (found, seconds) = measured(|| levels.ask(&worker, keys, at_once))?;
+                found?;
+                if place != 5 || cache_bytes > 0 {
+                    nanos[place].push(seconds * 1e9 / keys.len() as f64);
+                }
+            }
+        }
+    }
+    let [read, again, build, stored, cached, single] = nanos.map(median);
+    println!("a row: {read:.0} ns to read, {again:.0} ns to read again, {build:.0} ns to build");
+    println!(
+        "a key: {stored:.0} ns in a lookup file, {cached:.0} ns with its blocks in memory, {single:.0} ns one by one"
+    );
+    Ok(())
+}
+
 /// The look-ups of the table's only bucket.
 struct Levels {
     levels: LookupLevels,
@@ -148,14 +195,13 @@ struct Levels {
 }
 
 impl Levels {
-    fn open(worker: &Worker, table: &Table, cache_bytes: u64) -> Result<Self> {
+    fn open(worker: &Worker, table: &Table, cache_bytes: u64, build_after: u32) -> Result<Self> {
         let buckets = worker.block_on(table.buckets(&TimeTravel::Latest, &Selection::all()))?;
         let bucket = buckets.first().ok_or("an empty table")?;
         let schema = Arc::new(table.schema().kv_schema()?);
-        // As Java does: there is a lookup file before the first answer.
         let settings = LookupSettings {
             max_memory_bytes: cache_bytes,
-            build_after: 0,
+            build_after,
             ..LookupSettings::from_options(table.options())?
         };
         let env = table.context().env().clone();

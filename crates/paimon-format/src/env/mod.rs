@@ -65,6 +65,8 @@ pub struct Env {
     pub runtime: Arc<dyn Runtime>,
     /// Memory for write buffers, decode windows, batches and open row groups.
     pub memory: Budget,
+    /// Memory for what is kept only to be faster next time.
+    pub cache: Budget,
     /// Local disk for spills and lookup files.
     pub disk: Budget,
     /// Folder for spills and lookup files.
@@ -72,13 +74,16 @@ pub struct Env {
 }
 
 impl Env {
-    /// The system's clock and random names, with a runtime and budgets in bytes.
+    /// The system's clock and random names, with a runtime and budgets in bytes. A quarter of the memory beyond the first 32 MiB is for
+    /// caches.
     pub fn system(runtime: Arc<dyn Runtime>, memory_bytes: u64, disk_bytes: u64, temp: impl Into<PathBuf>) -> Self {
+        let cache_bytes = memory_bytes.saturating_sub(32 << 20) / 4;
         Self {
             clock: Arc::new(SystemClock),
             ids: Arc::new(SystemIds),
             runtime,
-            memory: Budget::new(memory_bytes),
+            memory: Budget::new(memory_bytes - cache_bytes),
+            cache: Budget::new(cache_bytes),
             disk: Budget::new(disk_bytes),
             temp: temp.into(),
         }

@@ -70,6 +70,7 @@ impl Env {
             ids: Arc::new(CountingIds::default()),
             runtime: Arc::new(InlineRuntime::new()),
             memory: Budget::new(256 << 20),
+            cache: Budget::new(64 << 20),
             disk: Budget::new(1 << 30),
             temp: temp.into(),
         }

@@ -7,7 +7,7 @@ use futures::stream::BoxStream;
 
 use crate::env::Env;
 use crate::error::FormatError;
-use crate::kv::{BatchLimit, FileFormat};
+use crate::kv::{BatchLimit, FileFormat, PageCache};
 use crate::predicate::Predicate;
 use crate::storage::Storage;
 use crate::types::DataField;
@@ -29,6 +29,8 @@ pub struct FileScan {
     pub batch: BatchLimit,
     /// Bytes of memory for fetched and decoded pages.
     pub window_bytes: usize,
+    /// Shares pages with other reads.
+    pub page_cache: Option<PageCache>,
 }
 
 /// Consecutive rows of a file.

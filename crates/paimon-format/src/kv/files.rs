@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::dv::DeletionVector;
 use crate::error::FormatError;
-use crate::kv::{KvBatch, KvSchema};
+use crate::kv::{KvBatch, KvSchema, PageCache};
 use crate::meta::{DataFileMeta, FileSource};
 use crate::predicate::Predicate;
 use crate::types::Datum;
@@ -96,6 +96,8 @@ pub struct ReadSpec {
     pub batch: BatchLimit,
     /// Bytes of memory for fetched and decoded pages of this one file at a time.
     pub window_bytes: usize,
+    /// Shares pages with other reads.
+    pub page_cache: Option<PageCache>,
 }
 
 impl ReadSpec {
@@ -110,6 +112,7 @@ impl ReadSpec {
             positions: false,
             batch: BatchLimit::default(),
             window_bytes: 8 << 20,
+            page_cache: None,
         }
     }
 }

@@ -5,6 +5,7 @@ mod evolve;
 mod file_settings;
 mod files;
 mod keys;
+mod page_cache;
 mod reading;
 mod rolling;
 mod schema;
@@ -15,6 +16,7 @@ pub use evolve::{PartitionValue, SchemaSource};
 pub use file_settings::{ChangelogSettings, KvFileSettings, StatsSettings};
 pub use files::{BatchLimit, BatchSink, ExpiredBefore, FileFormat, KeyRange, KvFiles, KvStream, ReadSpec};
 pub use keys::{KeyCodec, Keys};
+pub use page_cache::PageCache;
 pub use rolling::physical_fields;
 pub use schema::{
     KEY_ID_START, KEY_PREFIX, KvSchema, KvSchemaRef, SEQUENCE_NUMBER, SEQUENCE_NUMBER_ID, SequenceOrder, VALUE_KIND,

@@ -108,6 +108,7 @@ impl TableKvFiles {
             filter: maker.file_filter(),
             batch: maker.read.batch,
             window_bytes: maker.read.window_bytes,
+            page_cache: maker.read.page_cache.clone(),
         };
         Ok(scan_file(format, storage, self.parts.env.clone(), scan, move |rows| {
             maker.make(&rows)

@@ -1,49 +1,107 @@
-//! Blocks, indexes and filters in memory.
+//! Blocks, indexes and filters in memory, and pages of data files.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use paimon_format::env::{Budget, Reservation};
+use paimon_format::kv::PageCache;
 use paimon_format::sst::{BlockHandle, SstBlock, SstIndex};
 
 use super::lru::Lru;
 
 /// Parts of lookup files, decoded, by the number of the file. Indexes and filters have a share of their own: a pass over many blocks does
-/// not push them out.
+/// not push them out. Pages of data files share the rest with the blocks.
+///
+/// All of it also takes room in the process' one budget for caches. Blocks unused for longest make room; pages and indexes do not.
 ///
 /// Source: `org.apache.paimon.io.cache.CacheManager`.
 #[derive(Debug)]
 pub(crate) struct BlockCache {
-    indexes: Mutex<Lru<u64, Arc<SstIndex>>>,
-    blocks: Mutex<Lru<(u64, BlockHandle), SstBlock>>,
+    indexes: Mutex<Lru<u64, Held<Arc<SstIndex>>>>,
+    blocks: Mutex<Blocks>,
+    pages: PageCache,
+    /// Of the blocks and pages.
+    own: Budget,
+    /// Of all caches of the process.
+    shared: Budget,
+}
+
+type Blocks = Lru<(u64, BlockHandle), Held<SstBlock>>;
+
+/// What is cached, and the room that it takes.
+#[derive(Clone, Debug)]
+struct Held<T> {
+    value: T,
+    _room: Arc<Vec<Reservation>>,
 }
 
 impl BlockCache {
     /// `ratio`: the share of indexes and filters.
-    pub(crate) fn new(max_bytes: u64, ratio: f64) -> Self {
+    pub(crate) fn new(max_bytes: u64, ratio: f64, shared: Budget) -> Self {
         let index_bytes = (max_bytes as f64 * ratio) as u64;
+        let own = Budget::new(max_bytes.saturating_sub(index_bytes));
         Self {
             indexes: Mutex::new(Lru::new(index_bytes)),
-            blocks: Mutex::new(Lru::new(max_bytes.saturating_sub(index_bytes))),
+            blocks: Mutex::new(Lru::new(own.total())),
+            pages: PageCache::new([own.clone(), shared.clone()]),
+            own,
+            shared,
         }
     }
 
+    /// Pages of data files that were read without a lookup file.
+    pub(crate) fn pages(&self) -> &PageCache {
+        &self.pages
+    }
+
     pub(crate) fn index(&self, file: u64) -> Option<Arc<SstIndex>> {
-        lock(&self.indexes).get(&file, 0)
+        let found = lock(&self.indexes).get(&file, 0);
+        found.map(|held| held.value)
     }
 
     pub(crate) fn put_index(&self, file: u64, index: &Arc<SstIndex>) {
         let weight = index.memory_size() as u64;
-        let gone = lock(&self.indexes).insert(file, Arc::clone(index), weight, 0);
+        let room = make_room(&mut lock(&self.blocks), &[&self.shared], weight);
+        let Some(room) = room else { return };
+        let held = Held {
+            value: Arc::clone(index),
+            _room: room,
+        };
+        let gone = lock(&self.indexes).insert(file, held, weight, 0);
         drop(gone);
     }
 
     pub(crate) fn block(&self, file: u64, handle: BlockHandle) -> Option<SstBlock> {
-        lock(&self.blocks).get(&(file, handle), 0)
+        let found = lock(&self.blocks).get(&(file, handle), 0);
+        found.map(|held| held.value)
     }
 
     pub(crate) fn put_block(&self, file: u64, handle: BlockHandle, block: &SstBlock) {
         let weight = block.memory_size() as u64;
-        let gone = lock(&self.blocks).insert((file, handle), block.clone(), weight, 0);
+        let mut blocks = lock(&self.blocks);
+        let Some(room) = make_room(&mut blocks, &[&self.own, &self.shared], weight) else {
+            return;
+        };
+        let held = Held {
+            value: block.clone(),
+            _room: room,
+        };
+        let gone = blocks.insert((file, handle), held, weight, 0);
+        drop(blocks);
         drop(gone);
+    }
+}
+
+/// Takes so many bytes of each budget; blocks go for it, but not for what is larger than a whole budget.
+fn make_room(blocks: &mut Blocks, budgets: &[&Budget], bytes: u64) -> Option<Arc<Vec<Reservation>>> {
+    if budgets.iter().any(|budget| bytes > budget.total()) {
+        return None;
+    }
+    loop {
+        let room: Option<Vec<Reservation>> = budgets.iter().map(|budget| budget.try_reserve(bytes)).collect();
+        if let Some(room) = room {
+            return Some(Arc::new(room));
+        }
+        blocks.pop_oldest()?;
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use futures::lock::Mutex as AsyncMutex;
 use paimon_format::env::{Env, Reservation};
+use paimon_format::kv::PageCache;
 use paimon_merge::changelog::LookupNeed;
 
 use super::BlockCache;
@@ -18,8 +19,8 @@ use crate::metrics;
 ///
 /// A file goes when the files together have more than `lookup.cache-max-disk-size` bytes, when [`Env::disk`] is short (the one unused for
 /// longest first), when it was not used for `lookup.cache-file-retention`, and when its data file has left the tree; a look-up that still
-/// reads it goes on. What is left is deleted with the last clone. Blocks, indexes and filters that were read stay in memory up to
-/// `lookup.cache-max-memory-size`, or a quarter of [`Env::memory`] if that is less.
+/// reads it goes on. What is left is deleted with the last clone. Blocks, indexes and filters that were read, and decompressed pages of data
+/// files that are read without a lookup file, stay in memory up to `lookup.cache-max-memory-size`, as far as [`Env::cache`] has room.
 ///
 /// Source: `org.apache.paimon.mergetree.LookupFile#createCache`.
 #[derive(Clone, Debug)]
@@ -64,7 +65,6 @@ pub(crate) struct LookupFile {
 impl LookupFileCache {
     /// An empty cache. Nothing is written before a look-up.
     pub fn new(env: Env, settings: &LookupSettings) -> Self {
-        let memory = settings.max_memory_bytes.min(env.memory.total() / 4);
         Self {
             shared: Arc::new(Shared {
                 retention_ms: i64::try_from(settings.file_retention.as_millis()).unwrap_or(i64::MAX),
@@ -72,7 +72,11 @@ impl LookupFileCache {
                 turns: Mutex::default(),
                 regrets: Mutex::default(),
                 rejected: Mutex::default(),
-                blocks: BlockCache::new(memory, settings.high_priority_ratio),
+                blocks: BlockCache::new(
+                    settings.max_memory_bytes,
+                    settings.high_priority_ratio,
+                    env.cache.clone(),
+                ),
                 next_number: AtomicU64::new(0),
                 env,
             }),
@@ -94,18 +98,29 @@ impl LookupFileCache {
         lock(&self.shared.files).weight()
     }
 
+    /// Bytes of the decompressed pages of data files that it holds in memory.
+    pub fn page_bytes(&self) -> u64 {
+        self.pages().bytes()
+    }
+
     /// Lets go of the files that were not used for too long. Every look-up does this, too.
     pub fn remove_idle(&self) {
         let before_ms = self.shared.env.clock.now_ms().saturating_sub(self.shared.retention_ms);
         let gone = lock(&self.shared.files).remove_unused_since(before_ms);
         metrics::files_gone(gone.len(), "idle");
+        self.pages().remove_unused_since(before_ms);
     }
 
     /// Lets go of all files.
     pub fn clear(&self) {
         let gone = lock(&self.shared.files).remove_where(|_| true);
         metrics::files_gone(gone.len(), "cleared");
+        self.pages().clear();
         lock(&self.shared.regrets).clear();
+    }
+
+    pub(crate) fn pages(&self) -> &PageCache {
+        self.shared.blocks.pages()
     }
 
     pub(crate) fn blocks(&self) -> &BlockCache {
@@ -124,6 +139,7 @@ impl LookupFileCache {
             local,
         });
         lock(&self.shared.regrets).remove(&key);
+        self.pages().remove(&[&*key.name]);
         let (kept, bytes, now_ms) = (Arc::clone(&file), file.local.bytes(), self.shared.env.clock.now_ms());
         let gone = lock(&self.shared.files).insert(key, kept, bytes, now_ms);
         metrics::files_gone(gone.len(), "size");
@@ -134,6 +150,7 @@ impl LookupFileCache {
     pub(crate) fn remove(&self, names: &[&str]) {
         let gone = lock(&self.shared.files).remove_where(|key| names.contains(&&*key.name));
         metrics::files_gone(gone.len(), "dropped");
+        self.pages().remove(names);
         lock(&self.shared.regrets).retain(|key, _| !names.contains(&&*key.name));
         lock(&self.shared.rejected).retain(|key| !names.contains(&&*key.name));
     }

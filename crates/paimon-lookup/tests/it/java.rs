@@ -153,6 +153,28 @@ fn read_all(files: &TableKvFiles, schema: &Arc<KvSchema>, data: &DataFileMeta) -
     batch
 }
 
+/// Without a lookup file the data file is read, whose pages stay in memory until it leaves the tree.
+#[rstest]
+fn pages_of_data_files_stay_in_memory(#[values("position_and_value", "value_zstd")] name: &str) {
+    let mut table = JavaTable::open(name);
+    table.settings.build_after = u32::MAX;
+    let cache = LookupFileCache::new(table.env.clone(), &table.settings);
+    let levels = table.levels(Arc::new(MemoryStorage::new(Arc::clone(&table.env.clock))), &cache);
+    for _ in 0..2 {
+        table.check(&table.ask_all(&levels, table.data.clone()));
+        assert!(cache.is_empty() && cache.page_bytes() > 0);
+    }
+    assert_eq!(table.env.cache.total() - table.env.cache.free(), cache.page_bytes());
+    levels.dropped(&[Arc::new(table.data.clone())]);
+    assert_eq!(cache.page_bytes(), 0);
+    // With a lookup file they are not needed.
+    table.check(&table.ask_all(&levels, table.data.clone()));
+    table.settings.build_after = 0;
+    let levels = table.levels(Arc::new(MemoryStorage::new(Arc::clone(&table.env.clock))), &cache);
+    table.check(&table.ask_all(&levels, table.data.clone()));
+    assert_eq!((cache.len(), cache.page_bytes()), (1, 0));
+}
+
 /// Java's file answers, without the data file being read.
 #[rstest]
 fn what_java_wrote_is_read(

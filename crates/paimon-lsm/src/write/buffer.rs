@@ -14,6 +14,7 @@ use paimon_merge::plan::VersionOrder;
 use super::runs::{MergeMemory, merge_spills};
 use super::sort::SortedRows;
 use crate::LsmError;
+use crate::compact::pipeline::BufferedRuns;
 use crate::spill::{SpillFile, SpillWriter};
 
 /// Rows that small batches are gathered to.
@@ -140,11 +141,18 @@ impl WriteBuffer {
     /// Hands out all records as sorted runs, in which a key may occur often, oldest version first, and begins anew. The
     /// budget is given back when the runs are dropped.
     ///
-    /// There are no more runs than the budget has room to merge at once, and two: where it is short, what is in memory goes to disk, too,
-    /// and temporary files are merged into larger ones first.
+    /// What was never spilled is not merged with anything. Otherwise there are no more runs than the budget has room to merge at once, and
+    /// two: where it is short, what is in memory goes to disk, too, and temporary files are merged into larger ones first.
     ///
     /// Errors as [`spill`](Self::spill).
-    pub(super) async fn drain(&mut self) -> Result<Vec<KvStream>, LsmError> {
+    pub(super) async fn drain(&mut self) -> Result<BufferedRuns, LsmError> {
+        if self.spills.is_empty()
+            && let Some(sorted) = self.take_sorted().await?
+        {
+            let mut memory = std::mem::take(&mut self.reserved);
+            memory.extend(MergeMemory::of_free(&self.budget, 0).reservation);
+            return Ok(BufferedRuns::Memory(Box::new(sorted.into_blocks(memory))));
+        }
         let memory = match MergeMemory::for_all(&self.budget, self.spills.len() + 1) {
             Some(memory) => memory,
             None => {
@@ -165,7 +173,7 @@ impl WriteBuffer {
         if let Some(sorted) = sorted {
             runs.push(sorted.into_stream(self.env.clone(), std::mem::take(&mut self.reserved)));
         }
-        Ok(memory.held_by(runs))
+        Ok(BufferedRuns::Streams(memory.held_by(runs)))
     }
 
     /// Sequence number, kind, values.

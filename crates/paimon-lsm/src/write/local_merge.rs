@@ -10,7 +10,7 @@ use paimon_merge::engine::MergeEngine;
 
 use super::buffer::WriteBuffer;
 use crate::LsmError;
-use crate::compact::pipeline::collect_streams;
+use crate::compact::pipeline::collect_buffered;
 
 /// Gathers rows of any number of buckets and merges those of equal keys: what has hot keys gets smaller before it is cut by bucket and
 /// buffered there. It may take as much memory again while it is emptied.
@@ -60,6 +60,6 @@ impl LocalMerger {
             return Ok(Vec::new());
         }
         let runs = self.buffer.drain().await?;
-        collect_streams(&self.env, &self.schema, &*self.engine, runs).await
+        collect_buffered(&self.env, &self.schema, &*self.engine, runs).await
     }
 }

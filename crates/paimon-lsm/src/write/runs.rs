@@ -21,7 +21,7 @@ pub(super) struct MergeMemory {
     /// Runs that may be open at once, at least 2.
     pub(super) fan_in: usize,
     /// `None`: nothing was free, two runs are merged nevertheless.
-    reservation: Option<Reservation>,
+    pub(super) reservation: Option<Reservation>,
 }
 
 impl MergeMemory {

@@ -9,13 +9,17 @@ use paimon_format::FormatError;
 use paimon_format::env::{Env, Reservation};
 use paimon_format::kv::{BatchLimit, KeyCodec, Keys, KvBatch, KvStream, RowLevels};
 use paimon_merge::MergeError;
-use paimon_merge::plan::{RowRef, VersionOrder, Versioned};
+use paimon_merge::plan::{Block, BlockSources, RowRef, VersionOrder, Versioned};
 
 use super::buffer::BUFFER_LEVEL;
+use crate::compact::pipeline::SortedBlocks;
 
 /// Gathered batches are this large: many sorted runs may be merged at once, each with one or two of them in memory.
 const BATCH_ROWS: usize = 8192;
 pub(super) const BATCH_BYTES: usize = 512 << 10;
+/// Blocks are larger: they are made into rows one at a time.
+const BLOCK_ROWS: usize = 64 << 10;
+const BLOCK_BYTES: usize = 4 << 20;
 /// As a limit.
 pub(super) const BATCH_LIMIT: BatchLimit = BatchLimit {
     rows: BATCH_ROWS,
@@ -123,11 +127,11 @@ fn flip(value: i64) -> u64 {
 /// Records in order, as positions.
 #[derive(Debug)]
 pub(super) struct SortedRows {
-    batches: Vec<KvBatch>,
+    sources: BlockSources,
     codec: KeyCodec,
     rows: Vec<RowRef>,
     next: usize,
-    rows_per_batch: usize,
+    row_bytes: usize,
 }
 
 impl SortedRows {
@@ -135,27 +139,36 @@ impl SortedRows {
     pub(super) fn new(batches: Vec<KvBatch>, order: &VersionOrder, codec: KeyCodec) -> Result<Self, MergeError> {
         let rows = sort(&batches, order)?;
         let bytes: usize = batches.iter().map(KvBatch::memory_size).sum();
-        let row_bytes = bytes.div_ceil(rows.len().max(1)).max(1);
         Ok(Self {
-            batches,
+            sources: BlockSources::new(batches),
             codec,
+            row_bytes: bytes.div_ceil(rows.len().max(1)).max(1),
             rows,
             next: 0,
-            rows_per_batch: (BATCH_BYTES / row_bytes).clamp(1, BATCH_ROWS),
         })
+    }
+
+    /// The rows as blocks; `memory` is given back with them.
+    pub(super) fn into_blocks(self, memory: Vec<Reservation>) -> BufferBlocks {
+        BufferBlocks {
+            rows: self,
+            _memory: memory,
+        }
     }
 
     /// The next rows, gathered, and what is left behind them. CPU-bound.
     pub(super) fn next_batch(mut self) -> Result<(KvBatch, Option<Self>), FormatError> {
-        let end = self.rows.len().min(self.next + self.rows_per_batch);
+        let rows_per_batch = (BATCH_BYTES / self.row_bytes).clamp(1, BATCH_ROWS);
+        let end = self.rows.len().min(self.next + rows_per_batch);
         let rows = self.rows.get(self.next..end).unwrap_or_default();
-        let columns: Vec<&RecordBatch> = self.batches.iter().map(|batch| &batch.columns).collect();
-        let keys: Vec<&Keys> = self.batches.iter().map(|batch| &batch.keys).collect();
+        let batches = self.sources.batches();
+        let columns: Vec<&RecordBatch> = batches.iter().map(|batch| &batch.columns).collect();
+        let keys: Vec<&Keys> = batches.iter().map(|batch| &batch.keys).collect();
         let at: Vec<(usize, usize)> = rows.iter().map(|at| (at.batch as usize, at.row as usize)).collect();
         let gathered = interleave_record_batch(&columns, &at)
             .map_err(|error| FormatError::internal(format!("write buffer: {error}")))?;
         let keys = self.codec.gather(&keys, at.iter().copied())?;
-        let schema = &self.batches.first().ok_or_else(no_rows)?.schema;
+        let schema = &batches.first().ok_or_else(no_rows)?.schema;
         let batch = KvBatch::with_keys(schema, gathered, keys, RowLevels::All(BUFFER_LEVEL))?;
         self.next = end;
         let rest = (end < self.rows.len()).then_some(self);
@@ -173,6 +186,39 @@ impl SortedRows {
             }
         })
         .boxed()
+    }
+}
+
+/// Records of a buffer that was never spilled.
+#[derive(Debug)]
+pub(super) struct BufferBlocks {
+    rows: SortedRows,
+    _memory: Vec<Reservation>,
+}
+
+impl SortedBlocks for BufferBlocks {
+    fn next_block(&mut self) -> Result<Option<Block>, MergeError> {
+        let SortedRows {
+            sources,
+            rows,
+            next,
+            row_bytes,
+            ..
+        } = &mut self.rows;
+        let left = rows.get(*next..).unwrap_or_default();
+        let wanted = (BLOCK_BYTES / *row_bytes).clamp(1, BLOCK_ROWS);
+        let batches = sources.batches();
+        let (mut taken, mut ends) = (0, Vec::new());
+        for versions in left.chunk_by(|&a, &b| compare_keys(batches, a, b).is_eq()) {
+            if taken >= wanted {
+                break;
+            }
+            taken += versions.len();
+            ends.push(taken as u32);
+        }
+        let rows = left.get(..taken).unwrap_or_default().to_vec();
+        *next += taken;
+        Ok((taken > 0).then(|| Block::of_keys(sources, rows, &ends)))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use paimon_format::kv::KvBatch;
 
@@ -39,6 +40,37 @@ pub struct Block {
 }
 
 impl Block {
+    /// The versions of some keys, in key order: those of key `i` are `rows[ends[i - 1]..ends[i]]`, oldest first, at least one. A key's only
+    /// version passes.
+    pub fn of_keys(sources: &BlockSources, rows: Vec<RowRef>, ends: &[u32]) -> Self {
+        let mut spans = SpanList::default();
+        let (mut merged, mut merged_ends) = (Vec::new(), Vec::new());
+        let keys = KeyGroups {
+            sources: &sources.batches,
+            rows: &rows,
+            ends,
+            open: false,
+        };
+        for versions in keys.iter() {
+            match versions {
+                [only] => spans.pass(only.batch, only.row..only.row + 1),
+                _ => {
+                    merged.extend_from_slice(versions);
+                    merged_ends.push(merged.len() as u32);
+                    spans.add_group();
+                }
+            }
+        }
+        Self {
+            sources: sources.batches.clone(),
+            ids: sources.ids.clone(),
+            spans: spans.0,
+            rows: merged,
+            ends: merged_ends,
+            open: false,
+        }
+    }
+
     /// The keys that a kernel has to merge.
     pub fn groups(&self) -> KeyGroups<'_> {
         KeyGroups {
@@ -69,13 +101,68 @@ impl Block {
     }
 }
 
+/// Batches that several blocks point into.
+#[derive(Debug)]
+pub struct BlockSources {
+    batches: Vec<KvBatch>,
+    ids: Vec<u64>,
+}
+
+impl BlockSources {
+    /// These batches, under numbers of their own.
+    pub fn new(batches: Vec<KvBatch>) -> Self {
+        Self {
+            ids: batches.iter().map(|_| next_batch_id()).collect(),
+            batches,
+        }
+    }
+
+    /// The batches.
+    pub fn batches(&self) -> &[KvBatch] {
+        &self.batches
+    }
+}
+
+/// Numbers the batches of all blocks of the process: an assembler may see the blocks of several plans, one after the other. The numbers
+/// decide nothing else.
+static NEXT_BATCH: AtomicU64 = AtomicU64::new(0);
+
+pub(super) fn next_batch_id() -> u64 {
+    NEXT_BATCH.fetch_add(1, Ordering::Relaxed)
+}
+
+/// Spans in the making; neighbours that go on in each other are one.
+#[derive(Debug, Default)]
+struct SpanList(Vec<Span>);
+
+impl SpanList {
+    fn pass(&mut self, batch: u32, rows: Range<u32>) {
+        match self.0.last_mut() {
+            Some(Span::Pass {
+                batch: last,
+                rows: passed,
+            }) if *last == batch && passed.end == rows.start => {
+                passed.end = rows.end;
+            }
+            _ => self.0.push(Span::Pass { batch, rows }),
+        }
+    }
+
+    fn add_group(&mut self) {
+        match self.0.last_mut() {
+            Some(Span::Groups(groups)) => *groups += 1,
+            _ => self.0.push(Span::Groups(1)),
+        }
+    }
+}
+
 /// A block in the making.
 #[derive(Debug)]
 pub(super) struct Building<L> {
     pub(super) sources: Vec<Arc<Source<L>>>,
     pub(super) bytes: usize,
     pub(super) keys: usize,
-    spans: Vec<Span>,
+    spans: SpanList,
     pub(super) rows: Vec<RowRef>,
     ends: Vec<u32>,
 }
@@ -86,7 +173,7 @@ impl<L> Default for Building<L> {
             sources: Vec::new(),
             bytes: 0,
             keys: 0,
-            spans: Vec::new(),
+            spans: SpanList::default(),
             rows: Vec::new(),
             ends: Vec::new(),
         }
@@ -102,34 +189,44 @@ impl<L> Building<L> {
 
     pub(super) fn pass(&mut self, batch: u32, rows: Range<u32>) {
         self.keys += rows.len();
-        match self.spans.last_mut() {
-            Some(Span::Pass {
-                batch: last,
-                rows: passed,
-            }) if *last == batch && passed.end == rows.start => {
-                passed.end = rows.end;
-            }
-            _ => self.spans.push(Span::Pass { batch, rows }),
-        }
+        self.spans.pass(batch, rows);
     }
 
     pub(super) fn close_group(&mut self) {
         self.keys += 1;
         self.ends.push(self.rows.len() as u32);
-        match self.spans.last_mut() {
-            Some(Span::Groups(groups)) => *groups += 1,
-            _ => self.spans.push(Span::Groups(1)),
-        }
+        self.spans.add_group();
     }
 
     pub(super) fn into_block(self, open: bool) -> Block {
         Block {
             sources: self.sources.iter().map(|source| source.batch.clone()).collect(),
             ids: self.sources.iter().map(|source| source.id).collect(),
-            spans: self.spans,
+            spans: self.spans.0,
             rows: self.rows,
             ends: self.ends,
             open,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn single_versions_pass_and_neighbours_are_one_span() {
+        let at = |(batch, row)| RowRef { batch, row };
+        let sources = BlockSources::new(Vec::new());
+        let rows: Vec<RowRef> = [(0, 4), (0, 5), (0, 1), (1, 1), (1, 2), (1, 7), (1, 8), (0, 9)]
+            .into_iter()
+            .map(at)
+            .collect();
+        let block = Block::of_keys(&sources, rows.clone(), &[1, 2, 4, 7, 8]);
+        let pass = |batch, rows| Span::Pass { batch, rows };
+        assert_eq!(block.spans, [pass(0, 4..6), Span::Groups(2), pass(0, 9..10)]);
+        let groups: Vec<Vec<RowRef>> = block.groups().iter().map(<[RowRef]>::to_vec).collect();
+        assert_eq!(groups, [rows[2..4].to_vec(), rows[4..7].to_vec()]);
+        assert_eq!(block.all_rows().collect::<Vec<_>>(), rows);
     }
 }

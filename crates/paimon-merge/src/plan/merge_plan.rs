@@ -2,11 +2,10 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use paimon_format::kv::{Keys, KvBatch, KvSchema};
 
-use super::block::Block;
+use super::block::{Block, next_batch_id};
 use super::cursor::Source;
 use super::lane::{IntLane, RowLane};
 use super::merge::Merge;
@@ -79,10 +78,6 @@ pub struct MergePlan {
     merge: Typed,
 }
 
-/// Numbers the batches of all plans of the process: an assembler may see the blocks of several plans, one after the other. The numbers
-/// decide nothing else.
-static NEXT_BATCH: AtomicU64 = AtomicU64::new(0);
-
 /// The merge by kind of key, known from the first batch on.
 #[derive(Debug)]
 enum Typed {
@@ -133,7 +128,7 @@ impl MergePlan {
                 Keys::Rows { .. } => Typed::Rows(Merge::new(ended)),
             };
         }
-        let id = NEXT_BATCH.fetch_add(1, Ordering::Relaxed);
+        let id = next_batch_id();
         let (order, rule) = (&self.order, &self.options.passes);
         typed!(&mut self.merge,
             merge => merge.runs.push(run, Source::new(run, id, batch, order, rule)?),

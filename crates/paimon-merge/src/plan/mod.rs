@@ -10,7 +10,7 @@ mod merge;
 mod merge_plan;
 mod order;
 
-pub use block::{Block, Span};
+pub use block::{Block, BlockSources, Span};
 pub use groups::{KeyGroups, RowRef};
 pub use merge_plan::{MergePlan, PassRule, PlanOptions, Step};
 pub use order::{VersionOrder, Versioned};

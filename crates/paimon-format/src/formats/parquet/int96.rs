@@ -7,10 +7,9 @@ use parquet::basic::Encoding;
 use parquet::column::page::{Page, PageMetadata, PageReader};
 use parquet::data_type::Int96;
 use parquet::errors::{ParquetError, Result};
-use parquet::file::reader::SerializedPageReader;
 use parquet::schema::types::ColumnDescPtr;
 
-use super::pages::Pages;
+use super::pages::ChunkPages;
 
 /// The Julian day of 1970-01-01.
 const EPOCH_JULIAN_DAY: i64 = 2_440_588;
@@ -40,12 +39,12 @@ pub(super) fn int96(nanos_since_epoch: i64) -> Int96 {
 
 /// The pages of an INT96 column, each looked through before it is decoded: the decoder wraps times that nanoseconds do not hold.
 pub(super) struct Int96Pages {
-    pages: SerializedPageReader<Pages>,
+    pages: ChunkPages,
     column: ColumnDescPtr,
 }
 
 impl Int96Pages {
-    pub(super) fn new(pages: SerializedPageReader<Pages>, column: ColumnDescPtr) -> Self {
+    pub(super) fn new(pages: ChunkPages, column: ColumnDescPtr) -> Self {
         Self { pages, column }
     }
 

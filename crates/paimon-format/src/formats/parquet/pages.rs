@@ -1,23 +1,29 @@
 //! The pages that were fetched, as the page decoder sees them.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::{Buf, Bytes};
 use parquet::arrow::arrow_reader::RowGroups;
-use parquet::basic::Type as PhysicalType;
-use parquet::column::page::{PageIterator, PageReader};
+use parquet::basic::{Compression, Type as PhysicalType};
+use parquet::column::page::{Page, PageIterator, PageMetadata, PageReader};
 use parquet::errors::{ParquetError, Result};
-use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
+use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
+use parquet::file::page_index::offset_index::PageLocation;
 use parquet::file::reader::{ChunkReader, Length, SerializedPageReader};
 
 use super::int96::Int96Pages;
+use crate::kv::PageCache;
 
 /// Fetched byte ranges of one file, by their place in it. Filled ahead of the decoder, emptied behind it.
+///
+/// Pages that another read has left in a [`PageCache`] are held here, too, in place of their bytes.
 #[derive(Debug)]
 pub(super) struct Pages {
     file_size: u64,
     ranges: Mutex<BTreeMap<u64, Bytes>>,
+    cache: Option<(Arc<str>, PageCache)>,
+    held: Mutex<HashMap<u64, Arc<Page>>>,
 }
 
 impl Pages {
@@ -25,26 +31,57 @@ impl Pages {
         Self {
             file_size,
             ranges: Mutex::default(),
+            cache: None,
+            held: Mutex::default(),
+        }
+    }
+
+    /// Shares decompressed pages with other reads of the file.
+    pub(super) fn shared(self, path: &str, cache: PageCache, now_ms: i64) -> Self {
+        let path: Arc<str> = path.into();
+        cache.touch(&path, now_ms);
+        Self {
+            cache: Some((path, cache)),
+            ..self
+        }
+    }
+
+    /// Holds the page at this place until it is removed, if the cache has it. `false`: its bytes are needed.
+    pub(super) fn hold(&self, start: u64) -> bool {
+        let cached = self.cache.as_ref();
+        let page: Option<Arc<Page>> = cached.and_then(|(path, cache)| cache.get(path, start));
+        let Some(page) = page else { return false };
+        lock(&self.held).insert(start, page);
+        true
+    }
+
+    fn held(&self, start: u64) -> Option<Page> {
+        lock(&self.held).get(&start).map(|page| page.as_ref().clone())
+    }
+
+    /// Leaves a page for other reads.
+    fn keep(&self, start: u64, page: &Page) {
+        // Pages of version 2 may be parts of what was fetched, which is much more.
+        if let (Some((path, cache)), Page::DataPage { buf, .. } | Page::DictionaryPage { buf, .. }) =
+            (&self.cache, page)
+        {
+            let bytes = buf.len() + size_of::<Page>();
+            cache.put(path, start, page.clone(), bytes as u64);
         }
     }
 
     pub(super) fn insert(&self, start: u64, bytes: Bytes) {
-        self.ranges
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(start, bytes);
+        lock(&self.ranges).insert(start, bytes);
     }
 
     pub(super) fn remove(&self, start: u64) {
-        self.ranges
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(&start);
+        lock(&self.ranges).remove(&start);
+        lock(&self.held).remove(&start);
     }
 
     /// From `start` to the end of the range that was fetched with it.
     fn from(&self, start: u64) -> Result<Bytes> {
-        let ranges = self.ranges.lock().unwrap_or_else(PoisonError::into_inner);
+        let ranges = lock(&self.ranges);
         let found = ranges.range(..=start).next_back();
         let found = found.and_then(|(at, bytes)| {
             let skipped = usize::try_from(start - at).ok()?;
@@ -52,6 +89,10 @@ impl Pages {
         });
         found.ok_or_else(|| ParquetError::General(format!("byte {start} was not fetched")))
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Length for Pages {
@@ -103,7 +144,7 @@ impl RowGroups for PagedRowGroup {
         let locations = index
             .map(|index| index.page_locations().clone())
             .filter(|pages| !pages.is_empty());
-        let pages = SerializedPageReader::new(Arc::clone(&self.pages), column, self.rows, locations)?;
+        let pages = ChunkPages::new(Arc::clone(&self.pages), column, self.rows, locations)?;
         let reader: Box<dyn PageReader> = match column.column_type() {
             PhysicalType::INT96 => Box::new(Int96Pages::new(pages, column.column_descr_ptr())),
             _ => Box::new(pages),
@@ -120,7 +161,78 @@ impl RowGroups for PagedRowGroup {
     }
 }
 
-/// The pages of one column chunk.
+/// The pages of one column chunk: those that are held, and those that have to be decompressed.
+pub(super) struct ChunkPages {
+    pages: Arc<Pages>,
+    reader: SerializedPageReader<Pages>,
+    /// Where the next ones begin, if that is known and pages are shared.
+    starts: VecDeque<u64>,
+}
+
+impl ChunkPages {
+    fn new(
+        pages: Arc<Pages>,
+        column: &ColumnChunkMetaData,
+        rows: usize,
+        locations: Option<Vec<PageLocation>>,
+    ) -> Result<Self> {
+        let mut starts = VecDeque::new();
+        if pages.cache.is_some() && column.compression() != Compression::UNCOMPRESSED {
+            let data = locations.iter().flatten().map(|page| page.offset as u64);
+            starts.extend(data);
+            // What lies before the first page of data is a dictionary.
+            let (start, _) = column.byte_range();
+            if starts.front().is_some_and(|&first| first != start) {
+                starts.push_front(start);
+            }
+        }
+        Ok(Self {
+            reader: SerializedPageReader::new(Arc::clone(&pages), column, rows, locations)?,
+            pages,
+            starts,
+        })
+    }
+}
+
+impl Iterator for ChunkPages {
+    type Item = Result<Page>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.get_next_page().transpose()
+    }
+}
+
+impl PageReader for ChunkPages {
+    fn get_next_page(&mut self) -> Result<Option<Page>> {
+        let Some(start) = self.starts.pop_front() else {
+            return self.reader.get_next_page();
+        };
+        if let Some(page) = self.pages.held(start) {
+            self.reader.skip_next_page()?;
+            return Ok(Some(page));
+        }
+        let page = self.reader.get_next_page()?;
+        if let Some(page) = &page {
+            self.pages.keep(start, page);
+        }
+        Ok(page)
+    }
+
+    fn peek_next_page(&mut self) -> Result<Option<PageMetadata>> {
+        self.reader.peek_next_page()
+    }
+
+    fn skip_next_page(&mut self) -> Result<()> {
+        self.starts.pop_front();
+        self.reader.skip_next_page()
+    }
+
+    fn at_record_boundary(&mut self) -> Result<bool> {
+        self.reader.at_record_boundary()
+    }
+}
+
+/// The one column chunk of a row group.
 struct OneChunk(Option<Box<dyn PageReader>>);
 
 impl Iterator for OneChunk {

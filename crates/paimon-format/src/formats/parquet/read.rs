@@ -83,7 +83,11 @@ where
     async fn open(storage: Arc<dyn Storage>, env: Env, scan: FileScan, finish: Arc<F>) -> Result<Self, FormatError> {
         let footer = read_footer(storage.as_ref(), &scan.path, scan.file_size).await?;
         let file = Arc::new(OpenFile::new(&scan.path, footer.metadata, &scan.fields)?);
-        let pages = Arc::new(Pages::new(scan.file_size));
+        let pages = Pages::new(scan.file_size);
+        let pages = Arc::new(match scan.page_cache {
+            Some(cache) => pages.shared(&scan.path, cache, env.clock.now_ms()),
+            None => pages,
+        });
         let row_groups = wanted_rows(&file, &scan.fields, scan.filter.as_ref(), scan.batch.rows as u64);
         Ok(Self {
             planner: Planner::new(Arc::clone(&file), row_groups, scan.batch, scan.window_bytes),
@@ -177,6 +181,9 @@ where
         let mut here = Vec::new();
         let mut missing: Vec<PageBytes> = Vec::new();
         for page in &window.pages {
+            if self.pages.hold(page.bytes.start) {
+                continue;
+            }
             match self.tail.get(&page.bytes) {
                 Some(bytes) => here.push((page.bytes.start, bytes)),
                 None => missing.push(page.clone()),

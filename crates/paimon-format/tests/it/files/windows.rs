@@ -9,10 +9,11 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use futures::stream::BoxStream;
 use paimon_format::dv::DeletionVector;
+use paimon_format::env::Budget;
 use paimon_format::formats::parquet::decode;
 use paimon_format::kv::{
-    BatchLimit, ExpiredBefore, KeyCodec, KeyRange, KvBatch, KvFileSettings, KvFiles, KvSchema, ReadSpec, RowLevels,
-    TableKvFiles,
+    BatchLimit, ExpiredBefore, KeyCodec, KeyRange, KvBatch, KvFileSettings, KvFiles, KvSchema, PageCache, ReadSpec,
+    RowLevels, TableKvFiles,
 };
 use paimon_format::meta::{DataFileMeta, FileSource};
 use paimon_format::predicate::Predicate;
@@ -183,6 +184,70 @@ fn only_wanted_columns_are_fetched() {
     let reads = std::mem::take(&mut *table.storage.reads.lock().unwrap());
     let total: u64 = reads.iter().flatten().map(|range| range.end - range.start).sum();
     assert!(total < file.file_size as u64 / 2, "{total} of {}", file.file_size);
+}
+
+/// Reads that share pages get the rows that others get; what is kept is not fetched again.
+#[rstest]
+#[case::all_of_it(1 << 30)]
+#[case::a_part(300_000)]
+#[case::nothing(1000)]
+fn pages_are_shared(#[case] room: u64) {
+    let options = [
+        ("parquet.page.row.count.limit", "3000"),
+        ("parquet.dictionary.page.size", "4096"),
+        ("file.block-size", "200 kb"),
+    ];
+    let table = table(&options);
+    let all = batch(&table.schema, 0..ROWS as i64, |key| format!("text {}", key * 37 % 1009));
+    let file = write(&table, std::slice::from_ref(&all));
+    let (own, shared) = (Budget::new(room), Budget::new(1 << 30));
+    let cache = PageCache::new([own.clone(), shared.clone()]);
+    let spec = |min: i64, max: i64, page_cache| ReadSpec {
+        keys: KeyRange {
+            min: Some(vec![Datum::Int64(min)]),
+            max: Some(vec![Datum::Int64(max)]),
+        },
+        positions: true,
+        window_bytes: 1 << 20,
+        page_cache,
+        ..read_all(&table.schema)
+    };
+    let mut fetched = Vec::new();
+    for (min, max) in [
+        (20_000, 31_000),
+        (25_000, 26_000),
+        (0, 50_000),
+        (7, 49_000),
+        (0, 50_000),
+    ] {
+        let expected = read(&table.files, &file, spec(min, max, None)).unwrap();
+        table.storage.reads.lock().unwrap().clear();
+        let found = read(&table.files, &file, spec(min, max, Some(cache.clone()))).unwrap();
+        assert_eq!(records(&found), records(&expected), "keys {min} to {max}");
+        let positions = |batches: &[KvBatch]| -> Vec<u64> {
+            let positions = batches.iter().map(|batch| batch.positions.as_ref().unwrap());
+            positions.flat_map(|positions| positions.iter().copied()).collect()
+        };
+        assert_eq!(positions(&found), positions(&expected));
+        let reads = std::mem::take(&mut *table.storage.reads.lock().unwrap());
+        fetched.push(reads.iter().flatten().map(|range| range.end - range.start).sum::<u64>());
+        assert_eq!(
+            (own.free(), shared.free()),
+            (room - cache.bytes(), (1 << 30) - cache.bytes())
+        );
+    }
+    // The footer is always read.
+    let footer = 64 << 10;
+    match room {
+        1000 => assert_eq!((cache.bytes(), fetched[4]), (0, fetched[2])),
+        300_000 => assert!(cache.bytes() > 200_000 && fetched[4] > footer && fetched[4] < fetched[0] + fetched[2]),
+        _ => assert!(
+            fetched[1] <= footer && fetched[4] <= footer && fetched[2] > footer,
+            "{fetched:?}"
+        ),
+    }
+    cache.remove(&["another", &file.file_name]);
+    assert_eq!((cache.bytes(), own.free()), (0, room));
 }
 
 #[test]

@@ -13,7 +13,7 @@ use tracing::Instrument;
 
 use super::JobLookup;
 use super::reader::RunReader;
-use super::work::{Output, Progress, Work};
+use super::work::{Blocks, Output, Progress, SortedBlocks, Work};
 use crate::LsmError;
 use crate::lookup::SortedKeys;
 
@@ -42,12 +42,22 @@ impl OpenSection {
         options: PlanOptions,
         work: &mut Work,
     ) -> Result<Self, LsmError> {
-        work.plan = Some(MergePlan::new(readers.len(), schema, options)?);
+        work.blocks = Blocks::Plan(MergePlan::new(readers.len(), schema, options)?);
         Ok(Self {
             ended: vec![false; readers.len()],
             readers,
             passes: false,
         })
+    }
+
+    /// One run in memory, which `work` merges, being done with the section before.
+    pub(super) fn sorted(rows: Box<dyn SortedBlocks>, work: &mut Work) -> Self {
+        work.blocks = Blocks::Sorted(rows);
+        Self {
+            readers: Vec::new(),
+            ended: Vec::new(),
+            passes: false,
+        }
     }
 
     /// Goes on with the section until a batch may be ready. `false`: the section is at its end.
@@ -100,12 +110,12 @@ impl OpenSection {
             .map(|&(run, _)| run)
             .collect();
         if !batches.is_empty() {
-            let pushed = on_cpu(env, work, move |work| match &mut work.plan {
-                Some(plan) => batches.into_iter().try_for_each(|(run, batch)| match batch {
+            let pushed = on_cpu(env, work, move |work| match &mut work.blocks {
+                Blocks::Plan(plan) => batches.into_iter().try_for_each(|(run, batch)| match batch {
                     Some(batch) => plan.push(run, batch),
                     None => plan.end(run),
                 }),
-                None => Ok(()),
+                Blocks::None | Blocks::Sorted(_) => Ok(()),
             });
             match pushed.await {
                 Err(LsmError::Merge(MergeError::Unsorted { run })) => return Err(self.unsorted(run)),
@@ -120,8 +130,10 @@ impl OpenSection {
 
     /// Runs that have not ended and have no batch waiting.
     fn hungry(&self, work: Option<&Work>) -> Vec<usize> {
-        let plan = work.and_then(|work| work.plan.as_ref());
-        let waiting = |run| plan.map_or(0, |plan| plan.waiting(run));
+        let waiting = |run| match work.map(|work| &work.blocks) {
+            Some(Blocks::Plan(plan)) => plan.waiting(run),
+            _ => 0,
+        };
         let runs = self.ended.iter().enumerate();
         runs.filter(|&(run, &ended)| !ended && waiting(run) == 0)
             .map(|(run, _)| run)
@@ -225,6 +237,16 @@ impl MergedRuns {
             section: Some(section),
             work: Some(work),
         })
+    }
+
+    /// The same of one run in memory.
+    pub(super) fn of_sorted(env: &Env, rows: Box<dyn SortedBlocks>, mut work: Work) -> Self {
+        let section = OpenSection::sorted(rows, &mut work);
+        Self {
+            env: env.clone(),
+            section: Some(section),
+            work: Some(work),
+        }
     }
 
     /// The next batch; `None` at the end.

@@ -211,6 +211,7 @@ impl MergeStream {
             positions: false,
             batch: shares.batch,
             window_bytes: shares.window_bytes,
+            page_cache: None,
         })
     }
 

@@ -1,4 +1,4 @@
-//! Merges of runs that are streams: what a write buffer has.
+//! Merges of what a write buffer has.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::block::MergedRuns;
 use super::outputs::{MergeSinks, Merged};
 use super::reader::RunReader;
 use super::stage;
-use super::work::{Merging, Output, Work};
+use super::work::{Merging, Output, SortedBlocks, Work};
 use crate::LsmError;
 use crate::spill::{SpillFile, SpillWriter};
 
@@ -21,17 +21,25 @@ pub(crate) const STREAMS_OUTPUT_BYTES: u64 = 16 << 20;
 const BLOCK_BYTES: usize = 4 << 20;
 const ASSEMBLE_BYTES: usize = 6 << 20;
 
-/// Merges sorted runs in which a key may occur often, as a write buffer and its spills have them, and writes what is left of each
-/// key; a changelog sink gets every record, unmerged. On an error none of the files is left.
-pub(crate) async fn merge_streams(
+/// What leaves a write buffer: sorted runs in which a key may occur often.
+pub(crate) enum BufferedRuns {
+    /// All of it is in memory.
+    Memory(Box<dyn SortedBlocks>),
+    /// Spills, and perhaps what is in memory.
+    Streams(Vec<KvStream>),
+}
+
+/// Merges what leaves a write buffer and writes what is left of each key; a changelog sink gets every record, unmerged. On an error none
+/// of the files is left.
+pub(crate) async fn merge_buffered(
     env: &Env,
     files: &dyn KvFiles,
     schema: &Arc<KvSchema>,
     engine: &dyn MergeEngine,
-    runs: Vec<KvStream>,
+    runs: BufferedRuns,
     mut sinks: MergeSinks,
 ) -> Result<Merged, LsmError> {
-    match write_streams(env, schema, engine, runs, &mut sinks).await {
+    match write_buffered(env, schema, engine, runs, &mut sinks).await {
         Ok(()) => sinks.finish(files).await,
         Err(error) => {
             sinks.abort().await;
@@ -40,11 +48,11 @@ pub(crate) async fn merge_streams(
     }
 }
 
-async fn write_streams(
+async fn write_buffered(
     env: &Env,
     schema: &Arc<KvSchema>,
     engine: &dyn MergeEngine,
-    runs: Vec<KvStream>,
+    runs: BufferedRuns,
     sinks: &mut MergeSinks,
 ) -> Result<(), LsmError> {
     let mut merged = open_merge(env, schema, engine, runs, sinks.changelog.is_some())?;
@@ -54,12 +62,12 @@ async fn write_streams(
     Ok(())
 }
 
-/// As [`merge_streams`], into memory.
-pub(crate) async fn collect_streams(
+/// As [`merge_buffered`], into memory.
+pub(crate) async fn collect_buffered(
     env: &Env,
     schema: &Arc<KvSchema>,
     engine: &dyn MergeEngine,
-    runs: Vec<KvStream>,
+    runs: BufferedRuns,
 ) -> Result<Vec<KvBatch>, LsmError> {
     let mut merged = open_merge(env, schema, engine, runs, false)?;
     let mut batches = Vec::new();
@@ -75,7 +83,7 @@ fn open_merge(
     env: &Env,
     schema: &Arc<KvSchema>,
     engine: &dyn MergeEngine,
-    runs: Vec<KvStream>,
+    runs: BufferedRuns,
     changelog: bool,
 ) -> Result<MergedRuns, LsmError> {
     let options = AssembleOptions {
@@ -91,7 +99,10 @@ fn open_merge(
         ..PlanOptions::default()
     };
     let work = Work::new(schema, Merging::StageBesideInput(stage), Some(assembler()?), changelog)?;
-    MergedRuns::new(env, readers(runs), schema, plan, work)
+    match runs {
+        BufferedRuns::Memory(rows) => Ok(MergedRuns::of_sorted(env, rows, work)),
+        BufferedRuns::Streams(runs) => MergedRuns::new(env, readers(runs), schema, plan, work),
+    }
 }
 
 /// Merges runs into one local file, all versions kept with their levels, in batches within a limit.

@@ -33,10 +33,25 @@ pub(super) enum Merging {
     StageBesideInput(Box<dyn MergeStage>),
 }
 
+/// Rows that are in key order already, versions of a key oldest first: blocks without a merge.
+pub(crate) trait SortedBlocks: Send {
+    /// The next stretch of keys, each with all of its versions; `None` at the end. CPU-bound.
+    fn next_block(&mut self) -> Result<Option<Block>, MergeError>;
+}
+
+/// Where blocks come from.
+pub(super) enum Blocks {
+    /// Before the first section that is merged.
+    None,
+    /// Runs.
+    Plan(MergePlan),
+    /// One run in memory.
+    Sorted(Box<dyn SortedBlocks>),
+}
+
 /// Travels to the CPU pool and back, once a block, twice if old rows are looked up.
 pub(super) struct Work {
-    /// `None` before the first section that is merged.
-    pub(super) plan: Option<MergePlan>,
+    pub(super) blocks: Blocks,
     merging: Merging,
     output: StageOutput,
     /// The block whose old rows are being looked up.
@@ -68,7 +83,7 @@ impl Work {
         changelog: Option<Assembler>,
     ) -> Result<Self, MergeError> {
         Ok(Self {
-            plan: None,
+            blocks: Blocks::None,
             merging,
             output: StageOutput::default(),
             waiting: None,
@@ -81,10 +96,12 @@ impl Work {
 
     /// Goes on to the next block and merges it, unless old rows are needed for that.
     pub(super) fn block(&mut self) -> Result<Progress, MergeError> {
-        let Some(plan) = &mut self.plan else {
-            return Ok(Progress::Done);
+        let step = match &mut self.blocks {
+            Blocks::None => Step::Done,
+            Blocks::Plan(plan) => plan.step()?,
+            Blocks::Sorted(sorted) => sorted.next_block()?.map_or(Step::Done, Step::Block),
         };
-        let block = match plan.step()? {
+        let block = match step {
             Step::NeedInput(_) => return Ok(Progress::Starving),
             Step::Done => return Ok(Progress::Done),
             Step::Block(block) => block,
