@@ -17,7 +17,7 @@ use crate::cache::{FileKey, LocalFile, LookupFile, LookupFileCache};
 use crate::cursor::EncodedKeys;
 use crate::found::FileHits;
 use crate::persist::Persist;
-use crate::remote::{RemoteLookupStore, new_name, usable_name};
+use crate::remote::{RemoteLookupStore, has_one, new_name, usable_name};
 use crate::scan::scan;
 use crate::transfer::{download, upload};
 use crate::{LookupLevels, LookupSettings};
@@ -272,7 +272,7 @@ impl LookupFiles {
         store: &dyn RemoteLookupStore,
         need: LookupNeed,
     ) -> Result<Option<String>, FormatError> {
-        let is_wanted = file.level >= self.settings.remote_level_threshold && usable_name(file, need).is_none();
+        let is_wanted = file.level >= self.settings.remote_level_threshold && !has_one(file, need);
         // Values have the current columns; readers take them for those of the file's schema.
         if !is_wanted || !self.has_current_columns(file).await? {
             return Ok(None);
@@ -287,10 +287,7 @@ impl LookupFiles {
         let Some(local) = local else {
             return Ok(None);
         };
-        let name = new_name(file, local.local.bytes(), need);
-        if file.extra_files.contains(&name) {
-            return Ok(None);
-        }
+        let name = new_name(file, &self.env.ids.uuid(), local.local.bytes(), need);
         if let Err(error) = upload(&self.env, store, file, &name, &local).await {
             delete_quietly(store, file, &name).await;
             return Err(error);

@@ -201,7 +201,7 @@ fn what_java_wrote_is_read(
     assert_eq!(cache.len(), 1, "Java's file was downloaded");
 }
 
-/// The same data file makes the same lookup file, name and bytes.
+/// The same data file makes the same lookup file: the bytes, and the name but for the id behind the data file's.
 #[rstest]
 fn what_is_written_is_what_java_writes(
     #[values("exists", "position", "position_and_value", "value_agg", "value_none")] name: &str,
@@ -211,13 +211,15 @@ fn what_is_written_is_what_java_writes(
     let storage = Arc::new(MemoryStorage::new(Arc::clone(&table.env.clock)));
     let levels = table.levels(Arc::<MemoryStorage>::clone(&storage), &cache);
     let written = block_on(levels.written(vec![table.data.clone()])).unwrap();
-    assert_eq!(written[0].extra_files, [table.lookup.as_str()]);
-    let path = format!("bucket-0/{}", table.lookup);
-    let ours = block_on(storage.read_all(&path)).unwrap();
-    assert!(
-        ours == std::fs::read(table.root.join(path)).unwrap(),
-        "the bytes differ"
-    );
+    let (data, [ours]) = (&table.data.file_name, written[0].extra_files.as_slice()) else {
+        panic!("{written:?}");
+    };
+    let behind = ours.strip_prefix(data).and_then(|name| name.strip_prefix('.')).unwrap();
+    let (_id, behind) = behind.split_once('.').unwrap();
+    assert_eq!(format!("{data}.{behind}"), table.lookup);
+    let bytes = block_on(storage.read_all(&format!("bucket-0/{ours}"))).unwrap();
+    let theirs = std::fs::read(table.root.join("bucket-0").join(&table.lookup)).unwrap();
+    assert!(bytes == theirs, "the bytes differ");
 }
 
 /// Codecs may compress otherwise than Java's; what they hold is the same.

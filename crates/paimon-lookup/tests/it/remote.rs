@@ -227,24 +227,25 @@ fn files_of_another_schema_are_built_again() {
     assert_eq!(written[0].extra_files, Vec::<String>::new());
 }
 
+/// Of two compactions that move the same file up, one commits; the other removes what it made.
 #[test]
-fn a_left_over_of_the_same_name_is_replaced() {
+fn compactions_of_one_file_do_not_touch_each_others_sidecars() {
     let mut remote = Remote::new();
     remote.bucket.add(5, &rows(0..20, 1));
-    let levels = remote.levels(LookupNeed::Value);
     let before = remote.bucket.files.clone();
-    remote.written(&levels).unwrap();
-    let name = remote.extra_files()[0][0].clone();
-    let whole = remote.sidecar(&name).unwrap();
-    block_on(
-        remote
-            .storage
-            .put(&format!("bucket-0/{name}"), Bytes::from_static(b"half")),
-    )
-    .unwrap();
-    remote.bucket.files = before;
-    remote.written(&levels).unwrap();
-    assert_eq!(remote.sidecar(&name), Some(whole));
+    let mut made = Vec::new();
+    for _ in 0..2 {
+        let levels = remote.levels(LookupNeed::Value);
+        remote.bucket.files = before.clone();
+        remote.written(&levels).unwrap();
+        made.push(remote.extra_files()[0][0].clone());
+    }
+    let [first, second] = made.as_slice() else {
+        panic!("{made:?}")
+    };
+    assert_eq!(remote.sidecar(first), remote.sidecar(second));
+    block_on(remote.store().delete(&before[0], second)).unwrap();
+    assert!(remote.sidecar(first).is_some() && remote.sidecar(second).is_none());
 }
 
 /// Refuses to write the second file.
