@@ -20,6 +20,10 @@ test *args:
 soak cases="200" *args="":
     PAIMON_TEST_CASES={{ cases }} PROPTEST_CASES={{ cases }} cargo test {{ args }}
 
+# Writers and compactors killed so often at random moments, and what they leave behind: just kills 1000
+kills count="200":
+    PAIMON_TEST_KILLS={{ count }} cargo test -p paimon-cli --test it kill_loop -- --nocapture
+
 # What needs no code to run: format, licences and bans, who opens files, clippy, documentation
 lint:
     bash .ci/run format dependencies doors clippy docs

@@ -1,6 +1,6 @@
 //! Commands as users type them; their output as users see it.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 mod changelog;
 mod commands;
@@ -13,6 +13,7 @@ mod replace;
 mod s3;
 mod service;
 mod support;
+mod table_files;
 mod tasks;
 mod write_only;
 mod wrong;

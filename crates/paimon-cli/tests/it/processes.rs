@@ -3,21 +3,14 @@
 #![expect(clippy::disallowed_methods, reason = "real processes run for a real time")]
 
 use std::collections::BTreeMap;
-use std::env;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::json;
 
-use crate::support::paimon;
-
-/// How long they run. `PAIMON_TEST_SECONDS=60` for a minute.
-fn run_time() -> Duration {
-    let seconds = env::var("PAIMON_TEST_SECONDS").ok().and_then(|text| text.parse().ok());
-    Duration::from_secs(seconds.unwrap_or(8))
-}
+use crate::support::{paimon, run_time};
 
 /// Commits until the time is up; keys come back, some are deleted. Returns the rows that must be there.
 fn write(table: &str, started: Instant) -> BTreeMap<i64, i64> {

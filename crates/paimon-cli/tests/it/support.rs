@@ -1,9 +1,11 @@
 //! Runs commands: in a folder, with a clock and names that are the same in every run, or as processes.
 
+use std::env;
 use std::ffi::OsString;
 use std::io::{Cursor, Write};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use paimon::Registry;
 use paimon::format::env::Env;
@@ -108,6 +110,12 @@ impl Shell {
             .await;
         assert_eq!((ran.code, ran.err.as_str()), (0, ""));
     }
+}
+
+/// How long tests with real processes run. `PAIMON_TEST_SECONDS=60` for a minute.
+pub(crate) fn run_time() -> Duration {
+    let seconds = env::var("PAIMON_TEST_SECONDS").ok().and_then(|text| text.parse().ok());
+    Duration::from_secs(seconds.unwrap_or(8))
 }
 
 /// Runs `paimon ARGS` as a process of its own; gives its lines of JSON.
