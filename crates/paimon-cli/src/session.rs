@@ -47,10 +47,11 @@ impl<'a> Session<'a> {
         Ok(Table::open(&args.table, args.options.options()?, &context).await?)
     }
 
-    /// The buckets of a command's table, with their sorted runs.
-    pub(crate) async fn buckets(&mut self, view: &ViewArgs) -> Result<Vec<BucketLevels>, CliError> {
+    /// A command's table, and its buckets with their sorted runs.
+    pub(crate) async fn buckets(&mut self, view: &ViewArgs) -> Result<(Table, Vec<BucketLevels>), CliError> {
         let table = self.open(&view.table).await?;
         let travel = view.travel.time_travel()?.unwrap_or_default();
-        Ok(table.buckets(&travel, &view.part.selection()?).await?)
+        let buckets = table.buckets(&travel, &view.part.selection()?).await?;
+        Ok((table, buckets))
     }
 }

@@ -9,7 +9,7 @@
 //! | replace rows | [`WriteBuilder::overwrite`], [`TableCommit::truncate`], [`Table::rescale`] |
 //! | change the schema | [`Table::alter`] |
 //! | compact | [`Table::compact_builder`], or [`TableWrite::compact`] within a writer; for good: [`CompactService`] |
-//! | look at the tree | [`Table::buckets`], [`Table::explain`] |
+//! | look at the tree | [`Table::buckets`], [`Table::explain`], [`Table::changelog_totals`] |
 //! | add a merge engine | [`Context::with_registry`] |
 //!
 //! The layers below are re-exported: [`mod@format`], [`merge`], [`lsm`], [`manifest`]. All errors are [`Error`], and callers branch on

@@ -17,7 +17,7 @@ pub(crate) struct Files {
 
 impl Files {
     pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<(), CliError> {
-        let buckets = session.buckets(&self.view).await?;
+        let (_, buckets) = session.buckets(&self.view).await?;
         let mut grid = Grid::new([
             "bucket",
             ">level",

@@ -1,7 +1,7 @@
 //! `paimon levels`.
 
 use clap::Args;
-use paimon::{BackPressure, BucketLevels};
+use paimon::{BackPressure, BucketLevels, FileTotals};
 use serde_json::json;
 
 use crate::args::ViewArgs;
@@ -11,6 +11,9 @@ use crate::session::Session;
 
 /// Draw the sorted runs of each bucket, newest to oldest
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Of a table with a changelog-producer it says how much changelog came with the snapshot: the rows, files and bytes of the changelog files that this
+one snapshot brought to the bucket. What earlier snapshots brought does not count; it is in no level, and readers of levels never see it.")]
 pub(crate) struct Levels {
     #[command(flatten)]
     view: ViewArgs,
@@ -18,19 +21,22 @@ pub(crate) struct Levels {
 
 impl Levels {
     pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<(), CliError> {
-        let buckets = session.buckets(&self.view).await?;
-        if session.json {
-            for bucket in &buckets {
-                session.console.json(&json(bucket)?)?;
-            }
-            return Ok(());
-        }
-        if buckets.is_empty() {
+        let (table, buckets) = session.buckets(&self.view).await?;
+        if buckets.is_empty() && !session.json {
             return session.console.line("no data files");
         }
+        let mut changelogs = table.changelog_totals(&buckets).await?.unwrap_or_default().into_iter();
         for bucket in &buckets {
+            let changelog = changelogs.next();
+            if session.json {
+                session.console.json(&json(bucket, changelog)?)?;
+                continue;
+            }
             session.console.print(draw(bucket)?)?;
             session.console.line(pressure(bucket))?;
+            if let Some(changelog) = changelog {
+                session.console.line(changelog_text(bucket, changelog))?;
+            }
         }
         Ok(())
     }
@@ -53,7 +59,17 @@ fn pressure(bucket: &BucketLevels) -> String {
     }
 }
 
-fn json(bucket: &BucketLevels) -> Result<serde_json::Value, CliError> {
+fn changelog_text(bucket: &BucketLevels, changelog: FileTotals) -> String {
+    format!(
+        "changelog of snapshot {}: {} in {}, {}",
+        bucket.snapshot,
+        counted(changelog.rows, "row"),
+        counted(changelog.files, "file"),
+        bytes(changelog.bytes)
+    )
+}
+
+fn json(bucket: &BucketLevels, changelog: Option<FileTotals>) -> Result<serde_json::Value, CliError> {
     let runs = bucket.runs().iter().map(|run| {
         let files = run.run.files();
         let (min, max) = key_range(bucket, run)?;
@@ -79,6 +95,7 @@ fn json(bucket: &BucketLevels) -> Result<serde_json::Value, CliError> {
             BackPressure::CompactionDue => "compaction due",
             BackPressure::WritersWait => "writers wait",
         },
+        "changelog": changelog.map(|FileTotals { files, bytes, rows }| json!({"files": files, "bytes": bytes, "rows": rows})),
         "runs": runs.collect::<Result<Vec<_>, CliError>>()?,
     }))
 }

@@ -1,7 +1,7 @@
 //! Every command on a small table, for people and for machines.
 
 use insta::assert_snapshot;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::Shell;
 
@@ -50,6 +50,41 @@ async fn deleted_rows_are_shown() {
         .map(|run| run["deletedRows"].as_i64())
         .collect();
     assert_eq!(deleted, [Some(1), Some(3)]);
+}
+
+#[tokio::test]
+async fn changelogs_are_counted_with_the_snapshot_that_brought_them() {
+    let shell = Shell::new();
+    let columns = ["--column", "id BIGINT", "--primary-key", "id"];
+    let options = [
+        "-D",
+        "bucket=2",
+        "-D",
+        "write-only=true",
+        "-D",
+        "changelog-producer=lookup",
+    ];
+    shell
+        .ok(&[&["create", "@t"], columns.as_slice(), &options].concat())
+        .await;
+    let rows: String = (0..5).map(|id| format!("{{\"op\":\"+I\",\"id\":{id}}}\n")).collect();
+    shell.write(&rows).await;
+    shell.ok(&["compact", "@t", "--full"]).await;
+    assert_snapshot!("levels_changelog", shell.ok(&["levels", "@t"]).await);
+    let counted = async |args: &[&str]| -> Vec<Value> {
+        let json = shell.ok(&[&["levels", "@t", "--json"], args].concat()).await;
+        let buckets = json.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        buckets.map(|bucket| masked(bucket["changelog"].clone())).collect()
+    };
+    let brought = |files: i64, rows: i64| json!({"files": files, "bytes": "#", "rows": rows});
+    assert_eq!(counted(&[]).await, [brought(1, 3), brought(1, 2)]);
+    assert_eq!(counted(&["--bucket", "1"]).await, [brought(1, 2)]);
+    // The rows that were written had not been compared with anything yet.
+    assert_eq!(counted(&["--snapshot", "1"]).await, [brought(0, 0), brought(0, 0)]);
+    assert_eq!(
+        counted(&["-D", "changelog-producer=none"]).await,
+        [Value::Null, Value::Null]
+    );
 }
 
 /// Without sizes of files, which change with every version of an encoder.

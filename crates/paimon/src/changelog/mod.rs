@@ -10,6 +10,7 @@
 //! | `plan` | the files of a snapshot that tell what changed |
 //! | `read` | those files as batches of rows with kinds |
 //! | `batch` | [`ChangelogBatch`], and where to go on after it |
+//! | `totals` | how much changelog a snapshot brought, bucket by bucket |
 //!
 //! What a table's changes are depends on its `changelog-producer`. Without one they are the rows of new files, as they were written:
 //! the newest row of a key stands for it, and nothing says what was there before. `input` gives what was written, `lookup` and
@@ -23,6 +24,7 @@ mod incremental;
 mod plan;
 mod read;
 mod stream;
+mod totals;
 
 pub use batch::{ChangelogBatch, StreamPosition};
 pub use builder::ChangelogBuilder;

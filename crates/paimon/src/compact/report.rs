@@ -53,7 +53,7 @@ pub struct FileTotals {
 }
 
 impl FileTotals {
-    fn of(files: &[Arc<DataFileMeta>]) -> Self {
+    pub(crate) fn of(files: &[Arc<DataFileMeta>]) -> Self {
         files.iter().fold(Self::default(), |sum, file| {
             sum.plus(Self {
                 files: 1,
