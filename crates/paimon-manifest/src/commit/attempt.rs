@@ -9,7 +9,9 @@ use super::conflict::{check_conflicts, check_deletion_vectors};
 use super::file_store_commit::{FileStoreCommit, SnapshotRequest};
 use super::retry::Retry;
 use crate::error::{ManifestError, Result};
-use crate::manifest::{CreatedFiles, ManifestEntry, ManifestFileMeta, WrittenList, merge_manifests};
+use crate::manifest::{
+    CreatedFiles, IndexManifestEntry, ManifestEntry, ManifestFileMeta, WrittenList, merge_manifests,
+};
 use crate::scan::{ScanFilter, live_entries};
 use crate::snapshot::{CommitKind, Snapshot};
 
@@ -19,10 +21,11 @@ pub(super) struct DeltaLists {
     pub(super) changelog: Option<WrittenList>,
 }
 
-/// All manifest lists of a snapshot.
+/// The manifest lists of a snapshot, and the name of its index manifest.
 pub(super) struct SnapshotLists<'a> {
     pub(super) base: WrittenList,
     pub(super) delta: &'a DeltaLists,
+    pub(super) index: Option<String>,
 }
 
 /// Lists that do not depend on the snapshot before: written once, named by whatever attempt wins.
@@ -168,10 +171,15 @@ impl FileStoreCommit {
     ) -> Result<i64, Failure> {
         let (base_manifests, delta_manifests) = self.manifests_of(latest).await?;
         let all_manifests = [base_manifests, delta_manifests].concat();
+        let index = match request.replaces.is_some() || !request.changes.index.is_empty() {
+            true => self.index_of(latest).await?,
+            false => Vec::new(),
+        };
         // Changes that depend on the snapshot before: their lists are of this attempt alone.
         let mut own = None;
         if let Some(replaced) = request.replaces {
-            own = Some(self.replace(latest, &all_manifests, replaced, request.changes).await?);
+            let all = self.replace(latest, &all_manifests, &index, replaced, request.changes);
+            own = Some(all.await?);
         }
         if self.settings.snapshot_ordering && request.kind != CommitKind::Compact {
             // What is noted of the files is the id that this attempt tries.
@@ -184,7 +192,7 @@ impl FileStoreCommit {
         if request.check {
             let base = self.check(&all_manifests, &request).await?;
             if request.kind == CommitKind::Compact && !request.changes.index.is_empty() {
-                check_deletion_vectors(&base, &self.index_of(latest).await?, &request.changes.index)?;
+                check_deletion_vectors(&base, &index, &request.changes.index)?;
             }
         }
         let own_lists;
@@ -196,14 +204,16 @@ impl FileStoreCommit {
             Some(delta) => &delta.lists,
             None => &delta.insert(self.write_delta(request.changes).await?).lists,
         };
-        self.publish(latest, all_manifests, lists, &request, created).await
+        self.publish(latest, all_manifests, index, lists, &request, created)
+            .await
     }
 
-    /// Writes what depends on the snapshot before, and publishes.
+    /// Writes what depends on the snapshot before, and publishes. `index`: the index files that live there, if the changes touch some.
     async fn publish(
         &self,
         latest: Option<&Snapshot>,
         all_manifests: Vec<ManifestFileMeta>,
+        index: Vec<IndexManifestEntry>,
         delta: &DeltaLists,
         request: &SnapshotRequest<'_>,
         created: &mut CreatedFiles,
@@ -211,8 +221,9 @@ impl FileStoreCommit {
         let properties = self.properties(latest, &all_manifests, request).await?;
         let merged = merge_manifests(&self.manifests, all_manifests, created).await?;
         let base = self.manifests.write_list(&merged, created).await?;
-        let lists = SnapshotLists { base, delta };
-        let snapshot = self.describe(latest, lists, properties, request, created).await?;
+        let index = self.write_index(latest, index, request.changes, created).await?;
+        let lists = SnapshotLists { base, delta, index };
+        let snapshot = self.describe(latest, lists, properties, request).await?;
         match self.backend.publish(latest, &snapshot).await {
             Ok(Published::Won) => Ok(snapshot.id),
             Ok(Published::Lost) => Err(Failure::Lost),

@@ -46,21 +46,20 @@ impl FileStoreCommit {
         Ok(properties)
     }
 
-    /// The snapshot after `latest`. Writes its index manifest.
+    /// The snapshot after `latest`.
     pub(super) async fn describe(
         &self,
         latest: Option<&Snapshot>,
         lists: SnapshotLists<'_>,
         properties: BTreeMap<String, String>,
         request: &SnapshotRequest<'_>,
-        created: &mut CreatedFiles,
     ) -> Result<Snapshot> {
         let committable = request.committable;
         let schema = self.schemas.latest().await?.ok_or_else(|| {
             ManifestError::NotFound("the table has no schema: it was dropped, or never was".to_string())
         })?;
         let delta_record_count = record_count(&request.changes.table);
-        let SnapshotLists { base, delta } = lists;
+        let SnapshotLists { base, delta, index } = lists;
         let changelog = delta.changelog.as_ref();
         let watermarks = [latest.and_then(|latest| latest.watermark), committable.watermark];
         let now_ms = self.env.clock.now_ms();
@@ -75,7 +74,7 @@ impl FileStoreCommit {
             delta_manifest_list_size: Some(delta.list.size),
             changelog_manifest_list: changelog.map(|list| list.name.clone()),
             changelog_manifest_list_size: changelog.map(|list| list.size),
-            index_manifest: self.write_index(latest, request.changes, created).await?,
+            index_manifest: index,
             commit_user: self.user.clone(),
             commit_identifier: committable.identifier,
             commit_kind: request.kind,
@@ -100,19 +99,19 @@ impl FileStoreCommit {
         }
     }
 
-    /// The index manifest after the changes: the one before when there are none.
-    async fn write_index(
+    /// The index manifest after the changes: the one before when there are none. `there`: the index files that live at `latest`.
+    pub(super) async fn write_index(
         &self,
         latest: Option<&Snapshot>,
+        there: Vec<IndexManifestEntry>,
         changes: &ChangeSet,
         created: &mut CreatedFiles,
     ) -> Result<Option<String>> {
         if changes.index.is_empty() {
             return Ok(latest.and_then(|latest| latest.index_manifest.clone()));
         }
-        let entries = self.index_of(latest).await?;
-        check_hash_indexes(&entries, &changes.index)?;
-        let entries = combine_index_entries(entries, &changes.index);
+        check_hash_indexes(&there, &changes.index)?;
+        let entries = combine_index_entries(there, &changes.index);
         Ok(Some(self.manifests.write_index(&entries, created).await?))
     }
 

@@ -127,11 +127,12 @@ impl FileStoreCommit {
         self.make_snapshot(&request).await
     }
 
-    /// The changes, with the removal of everything that they replace in a snapshot.
+    /// The changes, with the removal of everything that they replace in a snapshot, of which these manifests and index files are.
     pub(super) async fn replace(
         &self,
         latest: Option<&Snapshot>,
         manifests: &[ManifestFileMeta],
+        index: &[IndexManifestEntry],
         replaced: &Replaced,
         changes: &ChangeSet,
     ) -> Result<ChangeSet> {
@@ -153,14 +154,14 @@ impl FileStoreCommit {
                 all.table.push(entry);
             }
         }
-        for entry in self.index_of(Some(latest)).await? {
+        for entry in index {
             if replaced
                 .filter
                 .keeps_partition(self.manifests.partition_fields(), &entry.partition)?
             {
                 all.index.push(IndexManifestEntry {
                     kind: FileKind::Delete,
-                    ..entry
+                    ..entry.clone()
                 });
             }
         }

@@ -7,7 +7,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use paimon_format::ErrorKind;
 use paimon_format::env::{Env, SystemClock, SystemIds, TokioRuntime};
-use paimon_format::meta::{DELETION_VECTORS_INDEX, DataFileMeta, DeletionVectorRange, HASH_INDEX, IndexFileMeta};
+use paimon_format::meta::{
+    CommitMessage, DELETION_VECTORS_INDEX, DataFileMeta, DeletionVectorRange, HASH_INDEX, IndexFileMeta,
+};
 use paimon_format::storage::{LocalStorage, Storage};
 use paimon_manifest::commit::{AppendCheck, CommitBackend, FileStoreCommit, ManifestCommittable, PutIfAbsentCommit};
 use paimon_manifest::schema::{SchemaStore, TableSchema};
@@ -123,6 +125,24 @@ fn index_file(index_type: &str, name: &str) -> IndexFileMeta {
     }
 }
 
+/// Moves a file of the keys `key` and `key + 1` to level 5, with new deletion vectors of its bucket in place of others. All hide a row of `c`.
+fn compaction(from: &Arc<DataFileMeta>, key: i32, replaced: &[&str], vectors: &str) -> CommitMessage {
+    let to = file(&format!("{}5", from.file_name), 5, key, key + 1);
+    let mut message = compact(1, 0, std::slice::from_ref(from), &[to]);
+    let index = |name: &&str| IndexFileMeta {
+        dv_ranges: Some(vec![DeletionVectorRange {
+            data_file_name: "c".to_owned(),
+            offset: 1,
+            length: 24,
+            cardinality: Some(1),
+        }]),
+        ..index_file(DELETION_VECTORS_INDEX, name)
+    };
+    message.increment.compact.new_index_files = vec![index(&vectors)];
+    message.increment.compact.deleted_index_files = replaced.iter().map(index).collect();
+    message
+}
+
 /// Every compaction writes the vectors of the whole bucket: of two that began from the same ones, the later would bring back rows that the
 /// first has deleted, though they have no data file in common.
 #[tokio::test]
@@ -131,23 +151,6 @@ async fn a_compaction_from_deletion_vectors_that_are_gone_is_a_conflict() {
     let [a, b, c] = [("a", 1), ("b", 3), ("c", 5)].map(|(name, key)| file(name, 0, key, key + 1));
     let all = [&a, &b, &c].map(Arc::clone);
     table.commit(vec![append(1, 0, &all)]).await;
-    let compaction = |from: &Arc<DataFileMeta>, key: i32, replaced: &[&str], vectors: &str| {
-        let to = file(&format!("{}5", from.file_name), 5, key, key + 1);
-        let mut message = compact(1, 0, std::slice::from_ref(from), &[to]);
-        // They all hide a row of `c`.
-        let index = |name: &&str| IndexFileMeta {
-            dv_ranges: Some(vec![DeletionVectorRange {
-                data_file_name: "c".to_owned(),
-                offset: 1,
-                length: 24,
-                cardinality: Some(1),
-            }]),
-            ..index_file(DELETION_VECTORS_INDEX, name)
-        };
-        message.increment.compact.new_index_files = vec![index(&vectors)];
-        message.increment.compact.deleted_index_files = replaced.iter().map(index).collect();
-        message
-    };
     table.commit(vec![compaction(&a, 1, &[], "v1")]).await;
     for replaced in [&[][..], &["v0"]] {
         let committable = ManifestCommittable::new(9, vec![compaction(&b, 3, replaced, "v2")]);
@@ -386,6 +389,24 @@ async fn commit(table: &TestTable, name: &str) -> Result<Vec<i64>, paimon_manife
 async fn assert_live(table: &TestTable, files: &[&str]) {
     let lines: Vec<String> = files.iter().map(|name| format!("p=1 bucket=0 L0 {name}")).collect();
     assert_eq!(table.live().await, lines);
+}
+
+#[tokio::test]
+async fn an_attempt_reads_the_index_manifest_once() {
+    let (mut table, storage) = scripted().await;
+    let [a, b, c] = [("a", 1), ("b", 3), ("c", 5)].map(|(name, key)| file(name, 0, key, key + 1));
+    let all = [&a, &b, &c].map(Arc::clone);
+    table.commit(vec![append(1, 0, &all)]).await;
+    table.commit(vec![compaction(&a, 1, &[], "v1")]).await;
+    let once = || storage.script("read", "manifest/index-manifest-", &[Answer::Fine, Answer::Refused]);
+    once();
+    table.commit(vec![compaction(&b, 3, &["v1"], "v2")]).await;
+    // The second answer is still there.
+    assert!(storage.read_all("manifest/index-manifest-").await.is_err());
+
+    once();
+    table.commit.truncate(9, None).await.unwrap();
+    assert!(!storage.exhausted());
 }
 
 #[tokio::test]
