@@ -2,6 +2,8 @@
 //!
 //! Names are the reference's, in snake case behind `paimon_` and the group; all have the label `table`. The list is in `docs/operations.md`.
 
+mod distribution;
+
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use metrics::{counter, gauge};
 use paimon_format::env::Clock;
 
+use self::distribution::Distribution;
 use crate::compact::CompactResult;
 use crate::levels::{Levels, total_bytes};
 
@@ -30,6 +33,8 @@ pub struct CompactionMetrics {
 #[derive(Debug, Default)]
 struct State {
     buckets: HashMap<Arc<str>, BucketState>,
+    /// The numbers of all buckets, in the order of [`GAUGES`].
+    distributions: [Distribution; GAUGES.len()],
     /// Of the last compactions, milliseconds.
     times_ms: VecDeque<i64>,
     /// When compactions ran: from, and to unless they still do.
@@ -46,6 +51,66 @@ struct BucketState {
     output_bytes: u64,
     buffer_bytes: u64,
     buffer_percent: u64,
+}
+
+/// One of the numbers of a bucket.
+type Number = fn(&BucketState) -> u64;
+
+/// Gauges over the buckets: the names of the largest value and of the average, and what they are of.
+const GAUGES: [(&str, &str, Number); 7] = [
+    (
+        "paimon_compaction_max_level0_file_count",
+        "paimon_compaction_avg_level0_file_count",
+        |bucket| bucket.level0_files,
+    ),
+    (
+        "paimon_compaction_max_sorted_run_count",
+        "paimon_compaction_avg_sorted_run_count",
+        |bucket| bucket.sorted_runs,
+    ),
+    (
+        "paimon_compaction_max_total_file_size",
+        "paimon_compaction_avg_total_file_size",
+        |bucket| bucket.total_bytes,
+    ),
+    (
+        "paimon_compaction_max_compaction_input_size",
+        "paimon_compaction_avg_compaction_input_size",
+        |bucket| bucket.input_bytes,
+    ),
+    (
+        "paimon_compaction_max_compaction_output_size",
+        "paimon_compaction_avg_compaction_output_size",
+        |bucket| bucket.output_bytes,
+    ),
+    (
+        "paimon_compaction_max_sort_buffer_used_bytes",
+        "paimon_compaction_avg_sort_buffer_used_bytes",
+        |bucket| bucket.buffer_bytes,
+    ),
+    (
+        "paimon_compaction_max_sort_buffer_utilisation_percent",
+        "paimon_compaction_avg_sort_buffer_utilisation_percent",
+        |bucket| bucket.buffer_percent,
+    ),
+];
+
+impl State {
+    /// Notes what a bucket is like now; `None`: it is forgotten.
+    fn set(&mut self, bucket: &Arc<str>, now: Option<BucketState>) {
+        let before = match now {
+            Some(now) => self.buckets.insert(Arc::clone(bucket), now),
+            None => self.buckets.remove(bucket),
+        };
+        for ((_, _, of), distribution) in GAUGES.iter().zip(&mut self.distributions) {
+            if let Some(before) = &before {
+                distribution.remove(of(before));
+            }
+            if let Some(now) = &now {
+                distribution.add(of(now));
+            }
+        }
+    }
 }
 
 impl CompactionMetrics {
@@ -84,7 +149,10 @@ impl CompactionMetrics {
     /// Forgets the other buckets.
     pub fn retain(&self, is_there: impl Fn(&str) -> bool) {
         let mut state = self.state();
-        state.buckets.retain(|bucket, _| is_there(bucket));
+        let gone = state.buckets.keys().filter(|bucket| !is_there(bucket));
+        for bucket in gone.cloned().collect::<Vec<_>>() {
+            state.set(&bucket, None);
+        }
         self.tell(&state);
     }
 
@@ -96,51 +164,12 @@ impl CompactionMetrics {
         gauge!(name, "table" => self.table.to_string()).set(value);
     }
 
-    /// Sets the gauges that are sums and extremes. Java's say -1 where there is no bucket.
+    /// Sets the gauges over all buckets. Java's say -1 where there is no bucket.
     fn tell(&self, state: &State) {
-        let over = |name_max, name_avg, of: fn(&BucketState) -> u64| {
-            let values = state.buckets.values().map(of);
-            let (count, sum, max) = values.fold((0u64, 0u64, None), |(count, sum, max), value| {
-                (count + 1, sum.saturating_add(value), Some(value.max(max.unwrap_or(0))))
-            });
-            self.set(name_max, max.map_or(-1.0, |max| max as f64));
-            self.set(name_avg, if count == 0 { -1.0 } else { sum as f64 / count as f64 });
-        };
-        over(
-            "paimon_compaction_max_level0_file_count",
-            "paimon_compaction_avg_level0_file_count",
-            |bucket| bucket.level0_files,
-        );
-        over(
-            "paimon_compaction_max_sorted_run_count",
-            "paimon_compaction_avg_sorted_run_count",
-            |bucket| bucket.sorted_runs,
-        );
-        over(
-            "paimon_compaction_max_total_file_size",
-            "paimon_compaction_avg_total_file_size",
-            |bucket| bucket.total_bytes,
-        );
-        over(
-            "paimon_compaction_max_compaction_input_size",
-            "paimon_compaction_avg_compaction_input_size",
-            |bucket| bucket.input_bytes,
-        );
-        over(
-            "paimon_compaction_max_compaction_output_size",
-            "paimon_compaction_avg_compaction_output_size",
-            |bucket| bucket.output_bytes,
-        );
-        over(
-            "paimon_compaction_max_sort_buffer_used_bytes",
-            "paimon_compaction_avg_sort_buffer_used_bytes",
-            |bucket| bucket.buffer_bytes,
-        );
-        over(
-            "paimon_compaction_max_sort_buffer_utilisation_percent",
-            "paimon_compaction_avg_sort_buffer_utilisation_percent",
-            |bucket| bucket.buffer_percent,
-        );
+        for ((name_max, name_avg, _), distribution) in GAUGES.iter().zip(&state.distributions) {
+            self.set(name_max, distribution.max().map_or(-1.0, |max| max as f64));
+            self.set(name_avg, distribution.average().unwrap_or(-1.0));
+        }
         let times = state.times_ms.len();
         let average = match times {
             0 => 0.0,
@@ -195,7 +224,7 @@ impl Drop for Reporting {
     fn drop(&mut self) {
         if self.passing {
             let mut state = self.metrics.state();
-            state.buckets.remove(&self.bucket);
+            state.set(&self.bucket, None);
             self.metrics.tell(&state);
         }
     }
@@ -217,7 +246,7 @@ impl CompactionReporter {
         let mut state = reporting.metrics.state();
         let mut bucket = state.buckets.get(&reporting.bucket).copied().unwrap_or_default();
         change(&mut state, &mut bucket);
-        state.buckets.insert(Arc::clone(&reporting.bucket), bucket);
+        state.set(&reporting.bucket, Some(bucket));
         reporting.metrics.tell(&state);
     }
 
