@@ -13,7 +13,7 @@ use crate::options::BucketMode;
 use crate::partition::{Partition, Selection};
 use crate::read::BatchVisibility;
 use crate::table::Table;
-use crate::write::{BATCH_IDENTIFIER, certainly_not_committed};
+use crate::write::BATCH_IDENTIFIER;
 
 /// A partition that has another number of buckets now.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -137,19 +137,17 @@ impl Table {
         writer.abort().await;
         let (rows, messages) = written?;
         let commit = builder.new_commit()?;
-        match commit.commit(BATCH_IDENTIFIER, messages.clone()).await {
-            Ok(ids) => match ids.last() {
-                Some(id) => Ok((rows, *id)),
-                None => Err(Error::internal("an overwrite without a snapshot")),
-            },
-            Err(error) => {
-                // When only what was compacted lost, the overwrite itself is there; this user has no other snapshot.
-                let none = self.snapshot_store().latest_of_user(builder.user()).await?.is_none();
-                if none && certainly_not_committed(&error) {
-                    commit.abort(&messages).await?;
-                }
-                Err(error)
-            }
-        }
+        let committed = commit.commit(BATCH_IDENTIFIER, messages.clone()).await;
+        // When only what was compacted lost, the overwrite itself is there; this user has no other snapshot.
+        let lost_in_part = committed.is_err() && self.snapshot_store().latest_of_user(builder.user()).await?.is_some();
+        let ids = match lost_in_part {
+            true => committed?,
+            false => commit.or_abort(committed, &messages).await?,
+        };
+        let id = ids.last().copied();
+        Ok((
+            rows,
+            id.ok_or_else(|| Error::internal("an overwrite without a snapshot"))?,
+        ))
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::FormatError;
 use crate::formats::{FileEncoder, StatsMode};
 use crate::kv::FileFormat;
-use crate::options::Options;
+use crate::options::{Options, SequenceSettings};
 use crate::types::DataField;
 
 /// Java's length of statistics of key and system columns.
@@ -148,9 +148,7 @@ impl KvFileSettings {
             target_file_rows: target_rows
                 .and_then(|rows| u64::try_from(rows).ok())
                 .filter(|&rows| rows > 0),
-            snapshot_ordering: options
-                .bool("sequence.snapshot-ordering")?
-                .unwrap_or(default.snapshot_ordering),
+            snapshot_ordering: SequenceSettings::from_options(options)?.snapshot_ordering,
             thin: options.bool("data-file.thin-mode")?.unwrap_or(default.thin),
             stats: StatsSettings {
                 mode: mode("metadata.stats-mode")?.unwrap_or(default.stats.mode),

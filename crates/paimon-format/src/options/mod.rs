@@ -5,9 +5,11 @@
 //! | `values` | Paimon's syntax of values: memory sizes, durations, maps |
 //! | `catalog` | every known option: type, default, and what this engine does with it |
 //! | `check` | refuses what this engine would do otherwise than Java |
+//! | `sequence` | where sequence numbers come from, which several layers must know |
 
 mod catalog;
 mod check;
+mod sequence;
 mod values;
 
 use std::collections::BTreeMap;
@@ -17,6 +19,7 @@ use crate::FormatError;
 
 pub use catalog::{CATALOG, KnownOption, Section, Treatment, Uses, ValueType};
 pub use check::{TableUse, check_options, unknown_options};
+pub use sequence::SequenceSettings;
 pub use values::{OptionEnum, parse_bool, parse_duration, parse_map, parse_memory_size};
 
 /// Table options as stored: keys are Paimon's, values are text.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use paimon_format::options::Options;
+use paimon_format::options::{Options, SequenceSettings};
 
 use crate::error::{ManifestError, Result};
 
@@ -61,6 +61,7 @@ impl CommitSettings {
         let trigger = options.int("num-sorted-run.compaction-trigger")?.unwrap_or(5);
         let levels = options.int("num-levels")?.unwrap_or(trigger.saturating_add(1));
         let upgrade = options.bool("overwrite-upgrade")?.unwrap_or(true);
+        let sequence = SequenceSettings::from_options(options)?;
         let force_snapshot = options.bool("commit.force-create-snapshot")?.unwrap_or(false);
         Ok(Self {
             max_retries,
@@ -76,10 +77,8 @@ impl CommitSettings {
             dynamic_partition_overwrite: options
                 .bool("dynamic-partition-overwrite")?
                 .unwrap_or(default.dynamic_partition_overwrite),
-            snapshot_ordering: options.bool("sequence.snapshot-ordering")?.unwrap_or(false),
-            note_max_sequence: options
-                .string("write.sequence-number-init-mode")
-                .is_some_and(|mode| mode.eq_ignore_ascii_case("snapshot")),
+            snapshot_ordering: sequence.snapshot_ordering,
+            note_max_sequence: sequence.from_snapshot,
             overwrite_level: (upgrade && levels > 1).then_some(levels - 1),
         })
     }

@@ -6,7 +6,7 @@ use arrow_array::RecordBatch;
 use paimon_format::bucket::BucketFunction;
 use paimon_format::row::BinaryRow;
 
-use super::{Assigned, Columns};
+use super::{Assigned, Columns, named_partition};
 use crate::error::{Error, Result};
 use crate::table::Table;
 use crate::write::Partitioned;
@@ -112,14 +112,10 @@ impl FixedBuckets {
                 .filter(|bucket| bucket.partition == *partition && bucket.bucket >= 0)
             {
                 if bucket.total_buckets != self.default_count {
-                    let path = self.table.paths().partition(partition)?;
+                    let named = named_partition(&self.table, partition)?;
                     return Err(Error::invalid(format!(
                         "{}: its files are in {} buckets, but the option 'bucket' is {}; rescale it before writing",
-                        if path.is_empty() {
-                            "the table".to_owned()
-                        } else {
-                            format!("partition {path}")
-                        },
+                        named.as_deref().unwrap_or("the table"),
                         bucket.total_buckets,
                         self.default_count
                     )));

@@ -18,7 +18,7 @@ use super::key_index::{Digest, KeyIndex, PartitionId, Place};
 use super::{Assigned, Columns};
 use crate::bucket::BucketStores;
 use crate::error::{Error, Result};
-use crate::options::DynamicBucketSettings;
+use crate::options::{DynamicBucketSettings, above_zero};
 use crate::read::read_ahead;
 use crate::table::Table;
 use crate::write::{Partitioned, Prepared};
@@ -95,10 +95,7 @@ impl BootstrapSettings {
         let key = "cross-partition-upsert.bootstrap-parallelism";
         let parallelism = match table.options().int(key)? {
             None => DEFAULT_BOOTSTRAP_PARALLELISM,
-            Some(number) => usize::try_from(number)
-                .ok()
-                .filter(|&number| number > 0)
-                .ok_or_else(|| Error::invalid(format!("option '{key}' = '{number}': expected a number above 0")))?,
+            Some(number) => above_zero(key, i64::from(number))?,
         };
         Ok(Self {
             parallelism,

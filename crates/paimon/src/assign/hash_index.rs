@@ -8,7 +8,7 @@ use paimon_format::meta::{HASH_INDEX, HashIndexFile, IndexFileMeta, IndexFileNam
 use paimon_format::row::{BinaryRow, RowEncoder};
 
 use super::partition_index::PartitionIndex;
-use super::{Assigned, Columns, NewHashIndex, NewHashIndexes};
+use super::{Assigned, Columns, NewHashIndex, NewHashIndexes, named_partition};
 use crate::error::{Error, Result};
 use crate::options::DynamicBucketSettings;
 use crate::table::Table;
@@ -145,17 +145,13 @@ impl HashBucketAssigner {
     }
 
     fn full(&self, partition: &BinaryRow) -> Error {
-        match self.table.paths().partition(partition) {
-            Ok(path) => Error::invalid(format!(
+        match named_partition(&self.table, partition) {
+            Ok(named) => Error::invalid(format!(
                 "{}all its buckets have {} keys each: increase 'dynamic-bucket.target-row-num'",
-                if path.is_empty() {
-                    String::new()
-                } else {
-                    format!("partition {path}: ")
-                },
+                named.map_or_else(String::new, |named| format!("{named}: ")),
                 self.settings.target_rows
             )),
-            Err(error) => error.into(),
+            Err(error) => error,
         }
     }
 }

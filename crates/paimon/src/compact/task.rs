@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use paimon_format::meta::DataFileMeta;
+use paimon_format::meta::{CommitIncrement, CommitMessage, DataFileMeta};
 use paimon_format::options::Options;
 use paimon_format::row::BinaryRow;
 use paimon_lsm::compact::{CompactResult, CompactTask, RunningCompaction};
@@ -242,18 +242,14 @@ impl Table {
             match message(find(&live, id)?, result).await {
                 Ok(message) => messages.push(message),
                 Err(error) => {
-                    commit.remove_index_files(&messages).await?;
+                    commit.abort(&index_files_alone(&messages)).await?;
                     return Err(error);
                 }
             }
         }
-        let committed = commit.filter_and_commit(vec![(IDENTIFIER, messages.clone())]).await;
-        if let Err(error) = committed {
-            if crate::write::certainly_not_committed(&error) {
-                commit.remove_index_files(&messages).await?;
-            }
-            return Err(error);
-        }
+        let index_files = index_files_alone(&messages);
+        let committed = commit.filter_and_commit(vec![(IDENTIFIER, messages)]).await;
+        commit.or_abort(committed, &index_files).await?;
         report.snapshot = table.committed_by(&user, planned_at).await?;
         report.milliseconds = clock.now_ms().saturating_sub(start_ms);
         Ok(report)
@@ -297,6 +293,21 @@ impl Table {
         }
         Ok(None)
     }
+}
+
+/// Messages of the index files in messages: what a commit adds to results, whose own files may be committed another time.
+fn index_files_alone(messages: &[CommitMessage]) -> Vec<CommitMessage> {
+    let alone = messages.iter().map(|message| {
+        let mut increment = CommitIncrement::default();
+        increment.compact.new_index_files = message.increment.compact.new_index_files.clone();
+        CommitMessage {
+            partition: message.partition.clone(),
+            bucket: message.bucket,
+            total_buckets: message.total_buckets,
+            increment,
+        }
+    });
+    alone.collect()
 }
 
 fn check_table(location: &str, id: &CompactionId) -> Result<()> {

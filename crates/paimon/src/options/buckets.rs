@@ -3,6 +3,8 @@
 use paimon_format::FormatError;
 use paimon_format::options::Options;
 
+use super::above_zero;
+
 /// How rows find their bucket: the option `bucket`.
 ///
 /// Source: `org.apache.paimon.table.BucketMode`.
@@ -55,13 +57,9 @@ impl DynamicBucketSettings {
                 ))),
             },
         };
-        let target_rows = match options.long("dynamic-bucket.target-row-num")? {
+        let target_rows = match options.long(TARGET_ROWS)? {
             None => 2_000_000,
-            Some(rows) => u64::try_from(rows).ok().filter(|&rows| rows > 0).ok_or_else(|| {
-                FormatError::invalid(format!(
-                    "option 'dynamic-bucket.target-row-num' = '{rows}': expected a number above 0"
-                ))
-            })?,
+            Some(rows) => above_zero(TARGET_ROWS, rows)?,
         };
         let initial_buckets = bucket_count("dynamic-bucket.initial-buckets")?.unwrap_or(1);
         let max_buckets = match options.int(MAX_BUCKETS)? {
@@ -83,6 +81,7 @@ impl DynamicBucketSettings {
     }
 }
 
+const TARGET_ROWS: &str = "dynamic-bucket.target-row-num";
 const MAX_BUCKETS: &str = "dynamic-bucket.max-buckets";
 
 /// Java keeps bucket numbers in a `short`.

@@ -3,6 +3,8 @@
 use paimon_format::FormatError;
 use paimon_format::options::Options;
 
+use super::above_zero;
+
 /// How many buckets a partition gets when a compaction gives its rows buckets for the first time.
 ///
 /// Source: `org.apache.paimon.table.PostponeUtils`.
@@ -19,16 +21,9 @@ pub enum PostponeSettings {
 impl PostponeSettings {
     /// From a table's options. Errors: `Invalid` naming the option.
     pub fn from_options(options: &Options) -> Result<Self, FormatError> {
-        let above_zero = |key: &str, number: i64| match u64::try_from(number) {
-            Ok(number) if number > 0 => Ok(number),
-            _ => Err(FormatError::invalid(format!(
-                "option '{key}' = '{number}': expected a number above 0"
-            ))),
-        };
         let key = "postpone.default-bucket-num";
         if let Some(count) = options.int(key)? {
-            above_zero(key, i64::from(count))?;
-            return Ok(Self::Buckets(count));
+            return Ok(Self::Buckets(above_zero(key, i64::from(count))?));
         }
         let key = "postpone.target-row-num-per-bucket";
         if let Some(rows) = options.long(key)? {

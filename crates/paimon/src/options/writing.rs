@@ -1,7 +1,7 @@
 //! What happens to rows before they reach a bucket, and who commits them.
 
 use paimon_format::FormatError;
-use paimon_format::options::Options;
+use paimon_format::options::{Options, SequenceSettings};
 
 /// Settings of a table's writer that its buckets do not know.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,9 +29,7 @@ impl RowSettings {
             ignore_update_before: options.bool("ignore-update-before")?.unwrap_or(false),
             row_kind_field: options.string("rowkind.field"),
             local_merge_bytes: options.memory_size("local-merge-buffer-size")?,
-            sequence_from_snapshot: options
-                .string("write.sequence-number-init-mode")
-                .is_some_and(|mode| mode.eq_ignore_ascii_case("snapshot")),
+            sequence_from_snapshot: SequenceSettings::from_options(options)?.from_snapshot,
             commit_user_prefix: options.string("commit.user-prefix"),
         })
     }
@@ -45,7 +43,7 @@ impl RowSettings {
 /// Source: `org.apache.paimon.schema.SchemaValidation#validateSnapshotSequenceOrdering`.
 pub(crate) fn check_snapshot_ordering(options: &Options, dynamic: &Options) -> Result<(), FormatError> {
     const ORDERING: &str = "sequence.snapshot-ordering";
-    if !options.bool(ORDERING)?.unwrap_or(false) {
+    if !SequenceSettings::from_options(options)?.snapshot_ordering {
         return Ok(());
     }
     if options.string("sequence.field").is_some() {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use paimon_format::ErrorKind;
-use paimon_format::meta::{CommitIncrement, CommitMessage};
+use paimon_format::meta::CommitMessage;
 use paimon_format::predicate::Predicate;
 use paimon_manifest::commit::{AppendCheck, FileStoreCommit, ManifestCommittable, Overwrite};
 
@@ -102,13 +102,20 @@ impl TableCommit {
 
     /// Commits once, under [`BATCH_IDENTIFIER`]; where that certainly made no snapshot, removes the files of the messages.
     ///
-    /// Errors: as [`commit`](Self::commit) and [`abort`](Self::abort).
+    /// Errors: as [`commit`](Self::commit).
     pub(crate) async fn commit_or_abort(&self, messages: Vec<CommitMessage>) -> Result<Vec<i64>> {
         let committed = self.commit(BATCH_IDENTIFIER, messages.clone()).await;
+        self.or_abort(committed, &messages).await
+    }
+
+    /// Gives back what a commit came to; where it certainly made no snapshot, removes the files of these messages first. That they
+    /// could not be removed is only noted: why there is no snapshot matters more.
+    pub(crate) async fn or_abort<T>(&self, committed: Result<T>, messages: &[CommitMessage]) -> Result<T> {
         if let Err(error) = &committed
             && certainly_not_committed(error)
+            && let Err(error) = self.abort(messages).await
         {
-            self.abort(&messages).await?;
+            tracing::warn!(%error, "files that were not committed could not be removed");
         }
         committed
     }
@@ -120,23 +127,6 @@ impl TableCommit {
     pub async fn truncate(&self, partitions: &Selection) -> Result<i64> {
         let partitions = self.predicate(partitions)?;
         Ok(self.commit.truncate(BATCH_IDENTIFIER, partitions).await?)
-    }
-
-    /// Removes the index files of messages that are not committed; their other files may be committed with others.
-    ///
-    /// Errors: `Corrupt`, `Invalid` for messages of another table.
-    pub(crate) async fn remove_index_files(&self, messages: &[CommitMessage]) -> Result<()> {
-        let index_files = messages.iter().map(|message| {
-            let mut increment = CommitIncrement::default();
-            increment.compact.new_index_files = message.increment.compact.new_index_files.clone();
-            CommitMessage {
-                partition: message.partition.clone(),
-                bucket: message.bucket,
-                total_buckets: message.total_buckets,
-                increment,
-            }
-        });
-        self.abort(&index_files.collect::<Vec<_>>()).await
     }
 
     /// Recovery: commits those of the committables (identifier and messages) that this user had not committed before it died.
@@ -160,6 +150,6 @@ impl TableCommit {
 }
 
 /// Whether a failed commit certainly made no snapshot, so that its files may go.
-pub(crate) fn certainly_not_committed(error: &Error) -> bool {
+fn certainly_not_committed(error: &Error) -> bool {
     !matches!(error.kind(), ErrorKind::Unavailable)
 }

@@ -10,7 +10,6 @@ mod table_write;
 mod watch;
 
 pub use builder::WriteBuilder;
-pub(crate) use commit::certainly_not_committed;
 pub use commit::{BATCH_IDENTIFIER, TableCommit};
 pub(crate) use route::Partitioned;
 pub(crate) use rows::Prepared;

@@ -15,7 +15,7 @@ use crate::compact::look::{Scope, look};
 use crate::error::{Error, Result};
 use crate::postpone::distribute;
 use crate::table::Table;
-use crate::write::{TableCommit, certainly_not_committed};
+use crate::write::TableCommit;
 
 /// A table without news is looked at all the same so often: what is due may hang on the time.
 const LOOK_AGAIN_MS: i64 = 60_000;
@@ -119,11 +119,11 @@ impl WatchedTable {
                 let mut outcomes = Vec::with_capacity(count);
                 for message in messages {
                     let outcome = self.commit_together(vec![message.clone()]).await;
-                    outcomes.push(self.settle(outcome, &[message]).await);
+                    outcomes.push(self.commit.or_abort(outcome, &[message]).await.map_err(Arc::new));
                 }
                 outcomes
             }
-            outcome => vec![self.settle(outcome, &messages).await; count],
+            outcome => vec![self.commit.or_abort(outcome, &messages).await.map_err(Arc::new); count],
         }
     }
 
@@ -135,17 +135,6 @@ impl WatchedTable {
             .last()
             .copied()
             .ok_or_else(|| Error::internal("a compaction that changes nothing was committed"))
-    }
-
-    /// Removes the files of what is certainly not committed.
-    async fn settle(&self, outcome: Result<i64>, messages: &[CommitMessage]) -> Result<i64, Arc<Error>> {
-        if let Err(error) = &outcome
-            && certainly_not_committed(error)
-            && let Err(error) = self.commit.abort(messages).await
-        {
-            tracing::warn!(%error, "files of a compaction that was not committed could not be removed");
-        }
-        outcome.map_err(Arc::new)
     }
 
     /// The bucket is well again.
