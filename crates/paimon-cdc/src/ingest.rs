@@ -1,7 +1,7 @@
 //! A stream into a table.
 
 use paimon::format::types::{DataType, RowKind};
-use paimon::{Error, ErrorKind, SchemaChange, Table, TableCommit, TableWrite};
+use paimon::{Error, ErrorKind, SchemaChange, StopSignal, Table, TableCommit, TableWrite};
 
 use crate::error::RecordError;
 use crate::evolve::Evolution;
@@ -25,6 +25,8 @@ pub struct IngestSettings {
     pub commit_user: Option<String>,
     /// What may happen to the schema.
     pub evolution: Evolution,
+    /// Once it is time to stop, no call waits long for a compaction. The caller looks at it too, and [gives up](Ingest::abort).
+    pub stop: StopSignal,
 }
 
 /// What came of a record.
@@ -76,6 +78,7 @@ pub struct Ingest {
     table: Table,
     user: String,
     evolution: Evolution,
+    stop: StopSignal,
     decoder: Box<dyn ChangeDecoder>,
     writer: TableWrite,
     commit: TableCommit,
@@ -83,6 +86,8 @@ pub struct Ingest {
     batch: RowBatch,
     /// Behind the last record.
     position: Option<Position>,
+    /// Behind the last record that is committed, by this run or an earlier one.
+    committed: Option<Position>,
     resume_at: Option<Position>,
     uncommitted_rows: u64,
     /// Of this run: full compactions are due after so many.
@@ -98,7 +103,7 @@ impl Ingest {
     ///
     /// Errors: as [`paimon::WriteBuilder::new_write`]; `Invalid` when the last commit of `commit_user` is not one of these jobs.
     pub async fn open(table: &Table, settings: IngestSettings) -> Result<Self, Error> {
-        let mut builder = table.write_builder();
+        let mut builder = table.write_builder().stop_on(settings.stop.clone());
         if let Some(user) = &settings.commit_user {
             builder = builder.commit_user(user);
         }
@@ -111,12 +116,14 @@ impl Ingest {
             table: table.clone(),
             user: builder.user().to_owned(),
             evolution: settings.evolution,
+            stop: settings.stop,
             decoder: settings.format.decoder(settings.kind_field),
             writer: builder.new_write()?,
             commit: builder.new_commit()?,
             batch: RowBatch::new(typer.fields().len()),
             typer,
             position: resume_at.clone(),
+            committed: resume_at.clone(),
             resume_at,
             uncommitted_rows: 0,
             commits: 0,
@@ -127,6 +134,11 @@ impl Ingest {
     /// The last record that an earlier run of this name committed; records up to it must not be offered again.
     pub fn resume_at(&self) -> Option<&Position> {
         self.resume_at.as_ref()
+    }
+
+    /// The last record that is committed, by this run or an earlier one of its name.
+    pub fn committed(&self) -> Option<&Position> {
+        self.committed.as_ref()
     }
 
     /// What was taken in since the start of this run.
@@ -262,6 +274,7 @@ impl Ingest {
             .commit
             .commit_with_properties(position.records, messages, position.properties())
             .await?;
+        self.committed.clone_from(&self.position);
         self.uncommitted_rows = 0;
         self.writer.close_idle_buckets().await?;
         self.counts.snapshots += snapshots.len() as u64;
@@ -291,6 +304,7 @@ impl Ingest {
         };
         self.counts.columns_changed += changes.len() as u64;
         let builder = self.table.write_builder().commit_user(&self.user);
+        let builder = builder.stop_on(self.stop.clone());
         let old = std::mem::replace(&mut self.writer, builder.new_write()?);
         old.abort().await;
         self.commit = builder.new_commit()?;

@@ -1,5 +1,7 @@
 //! Why a command failed, in one paragraph.
 
+use crate::signals::Signal;
+
 /// A command's failure. Its text is what the user sees; nothing else is printed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -25,6 +27,14 @@ pub enum CliError {
         /// What the system said.
         source: std::io::Error,
     },
+    /// The command was asked to end before its work was done.
+    #[error("stopped by {signal}: {left}")]
+    Stopped {
+        /// What asked.
+        signal: Signal,
+        /// What is in the table all the same.
+        left: String,
+    },
     /// Nobody reads the output any more. Ends the command quietly.
     #[error("the output was closed")]
     OutputClosed,
@@ -49,6 +59,23 @@ impl CliError {
     /// Wrong arguments.
     pub(crate) fn usage(message: impl std::fmt::Display) -> Self {
         Self::Usage(message.to_string())
+    }
+
+    /// Asked to end. `left`: what is in the table all the same.
+    pub(crate) fn stopped(signal: Signal, left: impl std::fmt::Display) -> Self {
+        Self::Stopped {
+            signal,
+            left: left.to_string(),
+        }
+    }
+
+    /// The exit code of a process that fails so.
+    pub(crate) fn exit_code(&self) -> u8 {
+        match self {
+            Self::Usage(_) => 2,
+            Self::Stopped { signal, .. } => signal.exit_code(),
+            _ => 1,
+        }
     }
 
     /// A fault of this program.

@@ -21,6 +21,7 @@ use paimon::{Context, Registry};
 
 pub use error::CliError;
 pub use output::Console;
+pub use signals::Signal;
 
 use crate::commands::Command;
 use crate::session::Session;
@@ -38,7 +39,8 @@ struct Cli {
 
 /// Runs the command line of a process: `args` with the program's name first, output on the process's streams.
 ///
-/// The exit code is 0 when the command did its job ("nothing to do" included), 1 when it failed, 2 for wrong arguments.
+/// The exit code is 0 when the command did its job ("nothing to do" included), 1 when it failed, 2 for wrong arguments,
+/// 130 or 143 when ctrl-c or SIGTERM stopped it before its work was done.
 pub fn run(registry: Registry, args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let mut console = Console::process();
     // Logs go to standard error, and only when asked for: RUST_LOG=info.
@@ -70,7 +72,7 @@ pub fn run(registry: Registry, args: impl IntoIterator<Item = OsString>) -> Exit
 }
 
 /// Runs one command with a given environment and console: what tests and embedding programs call. Returns the exit code of
-/// [`run`].
+/// [`run`]. Must be called in a tokio runtime with all its drivers: commands that write listen for signals.
 pub async fn execute(
     registry: Registry,
     args: impl IntoIterator<Item = OsString>,
@@ -102,7 +104,7 @@ pub async fn execute(
         Err(error) => {
             let _ = session.console.flush();
             let _ = writeln!(session.console.err, "error: {error}");
-            if matches!(error, CliError::Usage(_)) { 2 } else { 1 }
+            error.exit_code()
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use paimon_format::FormatError;
 use paimon_format::dv::{BucketDvMaintainer, DeletionVectorsIndexFile};
-use paimon_format::env::{Budget, Env};
+use paimon_format::env::{Budget, Env, StopSignal};
 use paimon_format::kv::{KvFileSettings, KvFiles, KvSchema, PartitionValue, SchemaSource, TableKvFiles};
 use paimon_format::meta::{BucketPaths, DataFileMeta, IndexFileMeta, IndexFileNames, POSTPONE_BUCKET};
 use paimon_format::row::BinaryRow;
@@ -43,6 +43,7 @@ pub(crate) struct BucketStores {
     index_names: Arc<IndexFileNames>,
     /// `None`: compactions do not look old rows up.
     lookups: Option<Lookups>,
+    stop: StopSignal,
 }
 
 /// How old rows are looked up in all buckets of one use of a table.
@@ -83,7 +84,14 @@ impl BucketStores {
             index_names: Arc::new(IndexFileNames::new(Arc::clone(&table.context().env().ids))),
             schema,
             table: table.clone(),
+            stop: StopSignal::never(),
         })
+    }
+
+    /// Writers do not wait long for compactions once it is time to stop.
+    pub(crate) fn stop_on(mut self, stop: StopSignal) -> Self {
+        self.stop = stop;
+        self
     }
 
     /// Follows another version of the reference's picker.
@@ -134,6 +142,7 @@ impl BucketStores {
             .settings(self.settings.clone())
             .env(self.env())
             .buffer_budget(buffers)
+            .stop_on(self.stop.clone())
             .state(state)
             .expire(self.expire.clone())
             .lookup(lookup)

@@ -40,7 +40,7 @@ pub use changelog::{
 };
 pub use compact::{
     BucketFailure, BucketReport, CompactBuilder, CompactReport, CompactService, CompactionId, CompactionResult,
-    CompactionTask, FileTotals, RoundBucket, RoundReport, ServiceSettings, StopSignal, TablePattern, TableSource,
+    CompactionTask, FileTotals, RoundBucket, RoundReport, ServiceSettings, TablePattern, TableSource,
 };
 pub use context::Context;
 pub use error::{Error, Result};
@@ -54,6 +54,7 @@ pub use write::{TableCommit, TableWrite, TableWriteState, TableWriteWatch, Write
 
 pub use paimon_format as format;
 pub use paimon_format::ErrorKind;
+pub use paimon_format::env::StopSignal;
 pub use paimon_lsm as lsm;
 pub use paimon_manifest as manifest;
 pub use paimon_manifest::scan::{DataSplit, StreamStart};

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use futures::TryStreamExt;
+use paimon_format::env::StopSignal;
 use paimon_format::options::Options;
 use paimon_manifest::scan::{BucketFiles, ScanFilter};
 use paimon_manifest::schema::SchemaChange;
@@ -31,13 +32,19 @@ pub struct RescaledPartition {
 impl Table {
     /// Gives the selected partitions another fixed number of buckets: sets the option `bucket` in the schema, then overwrites each
     /// partition whose files are in another number, one snapshot a partition. A partition that is not rescaled stays readable, and
-    /// refuses writes until it is. Started again after a failure it does the rest. Returns the partitions that were rewritten.
+    /// refuses writes until it is. Started again after a failure it does the rest, and so it does after
+    /// a stop, which takes back the partition that is being rewritten. Returns the partitions that were rewritten.
     ///
     /// Errors: `Invalid` when the table has no fixed number of buckets, or holds rows on level 0 that reads do not see;
     /// `Conflict` when someone wrote into a partition meanwhile: nothing of it is lost, and nothing of this rewrite is visible.
     ///
     /// Source: `org.apache.paimon.flink.action.RescaleAction`, and `ALTER TABLE … SET ('bucket' = …)` before it.
-    pub async fn rescale(&self, buckets: i32, partitions: &Selection) -> Result<Vec<RescaledPartition>> {
+    pub async fn rescale(
+        &self,
+        buckets: i32,
+        partitions: &Selection,
+        stop: &StopSignal,
+    ) -> Result<Vec<RescaledPartition>> {
         if buckets < 1 {
             return Err(Error::invalid(format!("{buckets} buckets: expected a number above 0")));
         }
@@ -59,10 +66,15 @@ impl Table {
         // A partition whose rows are all deleted has no new files: it must go all the same.
         let only_named: Options = [("dynamic-partition-overwrite", "false")].into_iter().collect();
         let table = table.with_options(&only_named)?;
-        table.rewrite_partitions(buckets, partitions).await
+        table.rewrite_partitions(buckets, partitions, stop).await
     }
 
-    async fn rewrite_partitions(&self, buckets: i32, partitions: &Selection) -> Result<Vec<RescaledPartition>> {
+    async fn rewrite_partitions(
+        &self,
+        buckets: i32,
+        partitions: &Selection,
+        stop: &StopSignal,
+    ) -> Result<Vec<RescaledPartition>> {
         let mut rescaled = Vec::new();
         let Some(mut snapshot) = self.snapshot_store().latest().await? else {
             return Ok(rescaled);
@@ -84,7 +96,9 @@ impl Table {
             let Some(first) = files.first() else { continue };
             let partition = Partition::new(first.partition.clone(), &fields)?;
             self.check_all_visible(&partition, &files)?;
-            let (rows, id) = self.rewrite(&partition, &snapshot).await?;
+            let Some((rows, id)) = self.rewrite(&partition, &snapshot, stop).await? else {
+                break;
+            };
             snapshot = self.snapshot_store().get(id).await.map_err(Error::from)?;
             rescaled.push(RescaledPartition {
                 partition,
@@ -108,8 +122,14 @@ impl Table {
         Ok(())
     }
 
-    /// Writes the rows that a partition has in a snapshot into new buckets, in place of the old ones.
-    async fn rewrite(&self, partition: &Partition, snapshot: &Snapshot) -> Result<(u64, i64)> {
+    /// Writes the rows that a partition has in a snapshot into new buckets, in place of the old ones. `None`: it was stopped, and
+    /// nothing has changed.
+    async fn rewrite(
+        &self,
+        partition: &Partition,
+        snapshot: &Snapshot,
+        stop: &StopSignal,
+    ) -> Result<Option<(u64, i64)>> {
         let values = partition
             .values()
             .map(|(name, value)| (name.to_owned(), value.map(str::to_owned)));
@@ -123,11 +143,15 @@ impl Table {
             .select(selection.clone())
             .time_travel(TimeTravel::SnapshotId(snapshot.id));
         let builder = self.write_builder().overwrite(selection).read_from(snapshot.id);
+        let builder = builder.stop_on(stop.clone());
         let mut writer = builder.new_write()?;
         let written = async {
             let mut rows = read.new_read().stream(read.new_scan().plan().await?.splits)?;
             let mut count = 0;
             while let Some(batch) = rows.try_next().await? {
+                if stop.is_asked() {
+                    return Ok((count, Vec::new()));
+                }
                 count += batch.num_rows() as u64;
                 writer.write(&batch).await?;
             }
@@ -137,6 +161,10 @@ impl Table {
         writer.abort().await;
         let (rows, messages) = written?;
         let commit = builder.new_commit()?;
+        if stop.is_asked() {
+            commit.abort(&messages).await?;
+            return Ok(None);
+        }
         let committed = commit.commit(BATCH_IDENTIFIER, messages.clone()).await;
         // When only what was compacted lost, the overwrite itself is there; this user has no other snapshot.
         let lost_in_part = committed.is_err() && self.snapshot_store().latest_of_user(builder.user()).await?.is_some();
@@ -144,10 +172,9 @@ impl Table {
             true => committed?,
             false => commit.or_abort(committed, &messages).await?,
         };
-        let id = ids.last().copied();
-        Ok((
-            rows,
-            id.ok_or_else(|| Error::internal("an overwrite without a snapshot"))?,
-        ))
+        match ids.last() {
+            Some(id) => Ok(Some((rows, *id))),
+            None => Err(Error::internal("an overwrite without a snapshot")),
+        }
     }
 }

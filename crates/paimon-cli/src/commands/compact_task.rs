@@ -4,14 +4,14 @@ use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use paimon::{CompactionResult, CompactionTask, Context, StopSignal, Table};
+use paimon::{CompactionResult, CompactionTask, Context, Table};
 
 use super::compact;
 use crate::args::{OptionArgs, memory};
 use crate::error::CliError;
 use crate::output::counted;
 use crate::session::Session;
-use crate::signals::interrupted;
+use crate::signals::Signals;
 
 /// Run and commit compactions that `paimon compact --plan` wrote down
 #[derive(Debug, Args)]
@@ -103,7 +103,8 @@ impl Run {
         }
         tasks.retain(|task| self.number.is_empty() || self.number.contains(&task.id.number));
         let context = session.context(&self.options)?;
-        let stop = StopSignal::new(interrupted());
+        let signals = Signals::listen();
+        let stop = signals.stop();
         let mut results: Vec<CompactionResult> = Vec::with_capacity(tasks.len());
         for task in &tasks {
             match task.run(&context, &stop).await {
@@ -111,7 +112,7 @@ impl Run {
                 ended => {
                     self.give_up(&results, &context).await?;
                     ended?;
-                    return Err(CliError::usage("interrupted: no result was written"));
+                    return Err(CliError::stopped(signals.signal().await, "no result was written"));
                 }
             }
         }

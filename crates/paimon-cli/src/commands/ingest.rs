@@ -13,6 +13,7 @@ use crate::ingest::{BadRecords, CommitPolicy, Inputs, run};
 use crate::output::counted;
 use crate::progress::Progress;
 use crate::session::Session;
+use crate::signals::Signals;
 
 /// Take a change stream of a database into a table
 #[derive(Debug, Args)]
@@ -75,6 +76,7 @@ impl Ingest {
             Inputs::check_resumable(&self.files)?;
         }
         let table = session.open(&self.table).await?;
+        let signals = Signals::listen();
         let settings = IngestSettings {
             format: self.format,
             kind_field: self.kind_field,
@@ -83,19 +85,20 @@ impl Ingest {
                 add_columns: self.add_columns,
                 widen_columns: self.widen_columns,
             },
+            stop: signals.stop(),
         };
         let ingest = paimon_cdc::Ingest::open(&table, settings).await?;
         let resumed_at = ingest.resume_at().cloned();
         let max_bytes = usize::try_from(self.max_record_bytes).unwrap_or(usize::MAX);
-        let inputs = Inputs::new(self.files, resumed_at.as_ref(), max_bytes)?;
+        let standard_input = std::mem::replace(&mut session.console.input, Box::new(std::io::empty()));
+        let inputs = Inputs::new(self.files, standard_input, resumed_at.as_ref(), max_bytes)?;
         let bad_records = BadRecords::open(self.bad_records.as_deref(), self.max_bad_records)?;
         let policy = CommitPolicy {
             rows: self.commit_rows,
             interval: self.commit_seconds.map(Duration::from_secs),
         };
         let progress = Progress::start(session.console.progress, "taking in");
-        let env = session.env.clone();
-        let counts = run(ingest, inputs, policy, bad_records, &env, session.console, &progress).await;
+        let counts = run(ingest, inputs, policy, bad_records, signals, &session.env, &progress).await;
         progress.finish();
         report(session, &counts?, resumed_at.as_ref())
     }

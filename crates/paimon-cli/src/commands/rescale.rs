@@ -5,8 +5,9 @@ use serde_json::json;
 
 use crate::args::{TableArgs, partitions};
 use crate::error::CliError;
-use crate::output::Grid;
+use crate::output::{Grid, counted};
 use crate::session::Session;
+use crate::signals::Signals;
 
 /// Give a table another fixed number of buckets, and rewrite its partitions into them
 #[derive(Debug, Args)]
@@ -28,7 +29,17 @@ pub(crate) struct Rescale {
 impl Rescale {
     pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<(), CliError> {
         let table = session.open(&self.table).await?;
-        let rescaled = table.rescale(self.buckets, &partitions(&self.partition)?).await?;
+        let signals = Signals::listen();
+        let rescaled = table
+            .rescale(self.buckets, &partitions(&self.partition)?, &signals.stop())
+            .await?;
+        if let Some(signal) = signals.asked() {
+            let done = counted(rescaled.len() as u64, "partition");
+            return Err(CliError::stopped(
+                signal,
+                format_args!("{done} rewritten; run it again for the rest"),
+            ));
+        }
         if session.json {
             let partitions = rescaled.iter().map(|partition| {
                 json!({

@@ -1,6 +1,7 @@
 //! `paimon write`.
 
 use clap::Args;
+use paimon::format::env::Env;
 use paimon::{Table, TableCommit, TableWrite, WriteBuilder};
 use serde_json::json;
 
@@ -10,6 +11,7 @@ use crate::input::{self, InputFormat, InputSettings};
 use crate::output::{bytes, counted};
 use crate::progress::Progress;
 use crate::session::Session;
+use crate::signals::{Signal, Signals};
 
 /// Write rows into a table and commit them
 #[derive(Debug, Args)]
@@ -74,13 +76,20 @@ impl Write {
         };
         let input = input::open(&self.file, format, settings, session.console)?;
         let progress = Progress::start(session.console.progress, "writing");
-        let written = self.write(&table, input, &progress).await;
+        let written = self.write(&table, input, &session.env, &progress).await;
         progress.finish();
         report(session, &written?)
     }
 
-    async fn write(&self, table: &Table, input: input::Input, progress: &Progress) -> Result<Written, CliError> {
-        let mut builder = table.write_builder();
+    async fn write(
+        &self,
+        table: &Table,
+        input: input::Input,
+        env: &Env,
+        progress: &Progress,
+    ) -> Result<Written, CliError> {
+        let signals = Signals::listen();
+        let mut builder = table.write_builder().stop_on(signals.stop());
         if let Some(user) = &self.commit_user {
             builder = builder.commit_user(user);
         }
@@ -91,11 +100,12 @@ impl Write {
         let mut job = Job {
             commit: builder.new_commit()?,
             builder,
+            signals,
             recovers: self.commit_user.is_some(),
             identifier: self.identifier.unwrap_or(1),
             written: Written::default(),
         };
-        let result = self.write_batches(&mut writer, &mut job, input, progress).await;
+        let result = self.write_batches(&mut writer, &mut job, input, env, progress).await;
         // Everything is committed, or never will be.
         writer.abort().await;
         result?;
@@ -110,12 +120,17 @@ impl Write {
         &self,
         writer: &mut TableWrite,
         job: &mut Job,
-        input: input::Input,
+        mut input: input::Input,
+        env: &Env,
         progress: &Progress,
     ) -> Result<(), CliError> {
         let mut since_commit = 0;
-        for batch in input {
-            let (batch, kinds) = batch?;
+        loop {
+            let read = job.signals.unless_asked(input::next_batch(env, input)).await;
+            let Some(((batch, kinds), rest)) = read.map_err(|signal| job.stopped(signal))?? else {
+                break;
+            };
+            input = rest;
             match &kinds {
                 Some(kinds) => writer.write_with_kinds(&batch, kinds).await?,
                 None => writer.write(&batch).await?,
@@ -140,6 +155,7 @@ impl Write {
 struct Job {
     builder: WriteBuilder,
     commit: TableCommit,
+    signals: Signals,
     /// The user named the commits: an earlier run may have made some of them.
     recovers: bool,
     identifier: i64,
@@ -147,9 +163,28 @@ struct Job {
 }
 
 impl Job {
+    /// Ends the run early.
+    fn stopped(&self, signal: Signal) -> CliError {
+        match self.written.commits {
+            0 => CliError::stopped(signal, "nothing was committed"),
+            commits => {
+                let commits = counted(commits as u64, "commit");
+                CliError::stopped(
+                    signal,
+                    format_args!("{commits} made before, nothing of the rest is in the table"),
+                )
+            }
+        }
+    }
+
     async fn commit(&mut self, writer: &mut TableWrite) -> Result<(), CliError> {
         writer.compact_if_due(self.identifier).await?;
         let messages = writer.prepare_commit(true).await?;
+        // From here on it is too late: a commit is not cut in the middle.
+        if let Some(signal) = self.signals.asked() {
+            self.commit.abort(&messages).await?;
+            return Err(self.stopped(signal));
+        }
         let files = messages.iter().flat_map(|message| &message.increment.data.new_files);
         let (count, bytes) = files.fold((0, 0), |(count, bytes), file| {
             (count + 1, bytes + u64::try_from(file.file_size).unwrap_or(0))

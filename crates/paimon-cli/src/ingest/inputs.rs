@@ -8,7 +8,6 @@ use paimon_cdc::Position;
 
 use super::lines::Lines;
 use crate::error::CliError;
-use crate::output::Console;
 
 /// What stands for standard input.
 const STANDARD_INPUT: &str = "-";
@@ -16,6 +15,7 @@ const STANDARD_INPUT: &str = "-";
 /// Files (or standard input) that make one stream together.
 pub(crate) struct Inputs {
     names: std::vec::IntoIter<String>,
+    standard_input: Box<dyn Read + Send>,
     resume_at: Option<Position>,
     max_line_bytes: usize,
 }
@@ -34,6 +34,7 @@ impl Inputs {
     /// Errors: `Usage` when the input of `resume_at` is not among them.
     pub(crate) fn new(
         names: Vec<String>,
+        standard_input: Box<dyn Read + Send>,
         resume_at: Option<&Position>,
         max_line_bytes: usize,
     ) -> Result<Self, CliError> {
@@ -49,6 +50,7 @@ impl Inputs {
         }
         Ok(Self {
             names: names.into_iter(),
+            standard_input,
             resume_at: resume_at.cloned(),
             max_line_bytes,
         })
@@ -67,12 +69,12 @@ impl Inputs {
     }
 
     /// Opens the next input. Errors: `File`; `Usage` when it is not the one that an earlier run read.
-    pub(super) fn next(&mut self, console: &mut Console) -> Result<Option<Input>, CliError> {
+    pub(super) fn next(&mut self) -> Result<Option<Input>, CliError> {
         let Some(name) = self.names.next() else {
             return Ok(None);
         };
         if name == STANDARD_INPUT {
-            let reader = std::mem::replace(&mut console.input, Box::new(std::io::empty()));
+            let reader = std::mem::replace(&mut self.standard_input, Box::new(std::io::empty()));
             return Ok(Some(Input {
                 name: "standard input".into(),
                 lines: Lines::new(reader, 0, self.max_line_bytes),

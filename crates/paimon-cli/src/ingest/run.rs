@@ -11,8 +11,8 @@ use super::bad_records::BadRecords;
 use super::inputs::{Input, Inputs};
 use super::lines::{Chunk, Line, Lines};
 use crate::error::CliError;
-use crate::output::Console;
 use crate::progress::Progress;
+use crate::signals::{Signal, Signals};
 
 /// When to commit, besides at the end.
 #[derive(Clone, Copy, Debug)]
@@ -25,14 +25,14 @@ pub(crate) struct CommitPolicy {
 
 /// Takes all inputs in, and commits.
 ///
-/// Errors: of the table, of files, or a bad record that must not be passed. What is not committed then is not in the table.
+/// Errors: of the table, of files, a bad record that must not be passed, or `Stopped`. What is not committed then is not in the table.
 pub(crate) async fn run(
     mut ingest: Ingest,
     mut inputs: Inputs,
     policy: CommitPolicy,
     bad_records: BadRecords,
+    signals: Signals,
     env: &Env,
-    console: &mut Console,
     progress: &Progress,
 ) -> Result<Counts, CliError> {
     let mut records = ingest.resume_at().map_or(0, |position| position.records);
@@ -40,11 +40,12 @@ pub(crate) async fn run(
         ingest: &mut ingest,
         bad_records,
         policy,
+        signals,
         env,
         last_commit_ms: env.clock.now_ms(),
     };
     let taken = async {
-        while let Some(input) = inputs.next(console)? {
+        while let Some(input) = inputs.next()? {
             records = job.input(input, records, progress).await?;
         }
         Ok(())
@@ -62,6 +63,7 @@ struct Job<'a> {
     ingest: &'a mut Ingest,
     bad_records: BadRecords,
     policy: CommitPolicy,
+    signals: Signals,
     env: &'a Env,
     last_commit_ms: i64,
 }
@@ -85,7 +87,8 @@ impl Job<'_> {
                 Some(time) if self.ingest.uncommitted_rows() > 0 => self.env.runtime.sleep(time),
                 _ => Box::pin(futures::future::pending()),
             };
-            let (lines, chunk) = match select(reading, timer).await {
+            let next = self.signals.unless_asked(select(reading, timer)).await;
+            let (lines, chunk) = match next.map_err(|signal| self.stopped(signal))? {
                 Either::Left((read, _)) => read?,
                 Either::Right(((), unfinished)) => {
                     self.commit().await?;
@@ -138,7 +141,21 @@ impl Job<'_> {
     async fn commit(&mut self) -> Result<(), CliError> {
         self.ingest.commit(false).await?;
         self.last_commit_ms = self.env.clock.now_ms();
-        Ok(())
+        self.signals.asked().map_or(Ok(()), |signal| Err(self.stopped(signal)))
+    }
+
+    /// Ends the run early.
+    fn stopped(&self, signal: Signal) -> CliError {
+        match self.ingest.committed() {
+            None => CliError::stopped(signal, "nothing was committed"),
+            Some(position) => CliError::stopped(
+                signal,
+                format_args!(
+                    "what is in the table ends with line {} of {}",
+                    position.line, position.input
+                ),
+            ),
+        }
     }
 
     /// Until a commit is due by time.

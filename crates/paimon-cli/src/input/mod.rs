@@ -13,6 +13,7 @@ use arrow_array::{Int8Array, RecordBatch};
 use arrow_cast::cast;
 use arrow_schema::DataType;
 use clap::ValueEnum;
+use paimon::format::env::Env;
 use paimon::format::types::{DataField, RowKind};
 
 use crate::error::CliError;
@@ -85,6 +86,17 @@ pub(crate) fn open(
         InputFormat::Csv => csv::open(label, reader, settings)?,
         InputFormat::Parquet => parquet::open(label, reader, settings)?,
     })
+}
+
+/// The next batch, read off the async threads; the input is given back. `None`: its end.
+///
+/// Errors: those of the batch.
+pub(crate) async fn next_batch(env: &Env, mut input: Input) -> Result<Option<(InputBatch, Input)>, CliError> {
+    let read = env.blocking(move || input.next().map(|batch| (batch, input)));
+    match read.await? {
+        Some((batch, input)) => Ok(Some((batch?, input))),
+        None => Ok(None),
+    }
 }
 
 /// Takes the kind column out of a batch, unless it is a column of the table too. `lines` are those of its rows.

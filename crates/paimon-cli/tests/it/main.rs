@@ -12,6 +12,7 @@ mod processes;
 mod replace;
 mod s3;
 mod service;
+mod stopped;
 mod support;
 mod table_files;
 mod tasks;

@@ -4,6 +4,7 @@
 
 mod budget;
 mod inline;
+mod stop;
 mod system;
 #[cfg(feature = "test-util")]
 mod testing;
@@ -22,6 +23,7 @@ use crate::error::FormatError;
 
 pub use budget::{Budget, Reservation};
 pub use inline::InlineRuntime;
+pub use stop::StopSignal;
 pub use system::{SystemClock, SystemIds, TokioRuntime};
 #[cfg(feature = "test-util")]
 pub use testing::{CountingIds, TickingClock};

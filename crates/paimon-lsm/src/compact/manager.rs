@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use paimon_format::dv::{BucketDvMaintainer, WrittenDeletionVectors};
-use paimon_format::env::Env;
+use paimon_format::env::{Env, StopSignal};
 use paimon_format::meta::{DataFileMeta, IndexFileMeta};
 
 use super::{
@@ -28,6 +28,7 @@ pub struct MergeTreeCompactManager {
     /// `None`: a table without deletion vectors.
     vectors: Option<BucketDvMaintainer>,
     env: Env,
+    stop: StopSignal,
     /// A task whose result has not been fetched.
     running: Option<RunningCompaction>,
 }
@@ -49,6 +50,7 @@ impl MergeTreeCompactManager {
             rewriter,
             vectors: None,
             env,
+            stop: StopSignal::never(),
             running: None,
         }
     }
@@ -57,6 +59,12 @@ impl MergeTreeCompactManager {
     /// them down. Needed when the settings say that the table has them.
     pub fn with_deletion_vectors(mut self, vectors: BucketDvMaintainer) -> Self {
         self.vectors = Some(vectors);
+        self
+    }
+
+    /// Nobody waits long for a task once it is time to stop: it is cancelled then.
+    pub fn stop_on(mut self, stop: StopSignal) -> Self {
+        self.stop = stop;
         self
     }
 
@@ -235,7 +243,7 @@ impl MergeTreeCompactManager {
             return Ok(None);
         };
         let outcome = if wait {
-            running.finished().await
+            running.finished_or_stopped(&self.stop).await
         } else {
             match running.try_finished() {
                 None => return Ok(None),

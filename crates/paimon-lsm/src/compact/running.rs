@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use futures::channel::oneshot;
+use futures::future::{Either, select};
+use paimon_format::env::StopSignal;
 
 use super::{CompactResult, CompactTask, MergeTreeCompactRewriter};
 use crate::LsmError;
@@ -54,6 +56,21 @@ impl RunningCompaction {
     pub async fn finished(&mut self) -> Result<Option<CompactResult>, LsmError> {
         let outcome = (&mut self.result).await;
         self.outcome(outcome)
+    }
+
+    /// As [`finished`](Self::finished), which comes soon when it is time to stop: the task is cancelled then.
+    pub async fn finished_or_stopped(&mut self, stop: &StopSignal) -> Result<Option<CompactResult>, LsmError> {
+        let finished = match select(Box::pin(self.finished()), stop.asked()).await {
+            Either::Left((finished, _)) => Some(finished),
+            Either::Right(_) => None,
+        };
+        match finished {
+            Some(finished) => finished,
+            None => {
+                self.cancel();
+                self.finished().await
+            }
+        }
     }
 
     /// The result, if there is one now. Errors: as [`finished`](Self::finished).

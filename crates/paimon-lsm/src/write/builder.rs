@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use paimon_format::dv::BucketDvMaintainer;
-use paimon_format::env::{Budget, Env};
+use paimon_format::env::{Budget, Env, StopSignal};
 use paimon_format::kv::{KvFiles, KvSchemaRef};
 use paimon_format::meta::DataFileMeta;
 use paimon_merge::engine::MergeEngine;
@@ -32,6 +32,7 @@ pub struct MergeTreeWriterBuilder {
     lookup: Option<Arc<dyn LookupSource>>,
     vectors: Option<BucketDvMaintainer>,
     reporter: CompactionReporter,
+    stop: StopSignal,
     state: WriterState,
 }
 
@@ -49,6 +50,7 @@ impl MergeTreeWriterBuilder {
             lookup: None,
             vectors: None,
             reporter: CompactionReporter::default(),
+            stop: StopSignal::never(),
             state: WriterState::default(),
         }
     }
@@ -107,6 +109,12 @@ impl MergeTreeWriterBuilder {
         self
     }
 
+    /// No call waits long for a compaction once it is time to stop: it is cancelled, and what comes of the call is without it.
+    pub fn stop_on(mut self, stop: StopSignal) -> Self {
+        self.stop = stop;
+        self
+    }
+
     /// The writer overwrites what was there: what its compactions find is not told in a changelog.
     pub fn ignore_previous_files(mut self) -> Self {
         self.settings.compact.ignore_previous_files = true;
@@ -156,7 +164,8 @@ impl MergeTreeWriterBuilder {
             )?
             .with_reporter(self.reporter.clone());
             let levels = Levels::restore(KeyOrder::new(&self.schema)?, self.state.files, settings.num_levels)?;
-            let manager = MergeTreeCompactManager::new(levels, strategy, settings, Arc::new(rewriter), env.clone());
+            let manager = MergeTreeCompactManager::new(levels, strategy, settings, Arc::new(rewriter), env.clone())
+                .stop_on(self.stop);
             Some(match self.vectors {
                 Some(vectors) => manager.with_deletion_vectors(vectors),
                 None => manager,

@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use paimon_format::ErrorKind;
+use paimon_format::env::StopSignal;
 use paimon_format::meta::CommitMessage;
 
 use super::job::BucketJob;
 use super::look::{Scope, look};
 use super::report::CompactReport;
-use super::stop::StopSignal;
 use super::task::{CompactionTask, tasks_of};
 use crate::bucket::BucketStores;
 use crate::error::Result;
@@ -39,6 +39,7 @@ pub struct CompactBuilder {
     dry_run: bool,
     jobs: usize,
     progress: Option<Progress>,
+    stop: StopSignal,
 }
 
 impl CompactBuilder {
@@ -49,6 +50,7 @@ impl CompactBuilder {
             dry_run: false,
             jobs: DEFAULT_JOBS,
             progress: None,
+            stop: StopSignal::never(),
         }
     }
 
@@ -103,6 +105,12 @@ impl CompactBuilder {
         }
     }
 
+    /// Ends early, and cleanly, when it is asked to: running compactions are taken back, those that have ended are committed.
+    #[must_use]
+    pub fn stop_on(self, stop: StopSignal) -> Self {
+        Self { stop, ..self }
+    }
+
     /// Compacts, and commits all buckets at once. Writers may append meanwhile; a bucket that another compaction took first is
     /// planned anew, up to three times. Rows that wait for a bucket (`bucket` = -2) get one first, in a snapshot of their own.
     ///
@@ -112,7 +120,13 @@ impl CompactBuilder {
         let table = self.table.for_compaction()?;
         let clock = &table.context().env().clock;
         let start_ms = clock.now_ms();
-        let distributed = distribute(&table, &self.scope, self.dry_run).await?;
+        let Some(distributed) = distribute(&table, &self.scope, self.dry_run, &self.stop).await? else {
+            return Ok(CompactReport {
+                stopped: true,
+                milliseconds: clock.now_ms() - start_ms,
+                ..CompactReport::default()
+            });
+        };
         let mut attempt = 1;
         loop {
             match self.run_once(&table).await {
@@ -160,9 +174,9 @@ impl CompactBuilder {
     async fn compact(&self, table: &Table, jobs: Vec<BucketJob>, report: CompactReport) -> Result<CompactReport> {
         let commit = table.write_builder().new_commit()?;
         let (done, all) = (AtomicUsize::new(0), jobs.len());
-        let (done, never) = (&done, &StopSignal::never());
+        let done = &done;
         let work = jobs.into_iter().map(|job| async move {
-            let message = job.run(never).await;
+            let message = job.run(&self.stop).await;
             let done = done.fetch_add(1, Ordering::Relaxed) + 1;
             if let Some(progress) = &self.progress {
                 progress(done, all);
@@ -174,14 +188,14 @@ impl CompactBuilder {
             futures::stream::iter(work).buffered(self.jobs).collect().await;
         let mut messages = Vec::with_capacity(all);
         let mut buckets = Vec::with_capacity(all);
-        let mut failed = None;
+        let (mut failed, mut stopped) = (None, false);
         for (result, bucket) in results.into_iter().zip(report.buckets) {
             match result {
                 Ok(Some(message)) => {
                     buckets.push(bucket.done(&message));
                     messages.push(message);
                 }
-                Ok(None) => {}
+                Ok(None) => stopped = true,
                 Err(error) => failed = failed.or(Some(error)),
             }
         }
@@ -192,6 +206,7 @@ impl CompactBuilder {
         let snapshots = commit.commit_or_abort(messages).await?;
         Ok(CompactReport {
             buckets,
+            stopped,
             snapshot: snapshots.last().copied(),
             ..report
         })

@@ -1,12 +1,11 @@
 //! The compaction of one bucket.
 
-use futures::future::{Either, select};
+use paimon_format::env::StopSignal;
 use paimon_format::meta::{CommitIncrement, CommitMessage, CompactIncrement};
 use paimon_lsm::compact::{CompactResult, CompactTask, RunningCompaction};
 use paimon_lsm::levels::total_bytes;
 
 use super::report::BucketReport;
-use super::stop::StopSignal;
 use super::task::BucketPlan;
 use crate::bucket::BucketStores;
 use crate::error::{Error, Result};
@@ -75,8 +74,8 @@ async fn run(
         return Ok(None);
     }
     let rewriter = stores.rewriter(bucket.partition.row(), bucket.bucket)?;
-    let running = RunningCompaction::start(&rewriter, task);
-    let Some(result) = finish(running, stop).await? else {
+    let mut running = RunningCompaction::start(&rewriter, task);
+    let Some(result) = running.finished_or_stopped(stop).await? else {
         return Ok(None);
     };
     match message(bucket, &result).await {
@@ -92,21 +91,6 @@ async fn run(
             Err(error)
         }
     }
-}
-
-/// Waits for a compaction's end, which comes soon when it is stopped. `None`: it was stopped.
-pub(super) async fn finish(mut running: RunningCompaction, stop: &StopSignal) -> Result<Option<CompactResult>> {
-    let finished = match select(Box::pin(running.finished()), stop.asked()).await {
-        Either::Left((finished, _)) => Some(finished),
-        Either::Right(_) => None,
-    };
-    Ok(match finished {
-        Some(finished) => finished?,
-        None => {
-            running.cancel();
-            running.finished().await?
-        }
-    })
 }
 
 /// What is committed of a bucket's compaction: writes its deletion vectors, if they have changed.

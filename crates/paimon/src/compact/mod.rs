@@ -14,7 +14,6 @@ mod job;
 mod look;
 mod report;
 mod service;
-mod stop;
 mod task;
 
 pub use builder::CompactBuilder;
@@ -23,5 +22,4 @@ pub use report::{BucketReport, CompactReport, FileTotals};
 pub use service::{
     BucketFailure, CompactService, RoundBucket, RoundReport, ServiceSettings, TablePattern, TableSource,
 };
-pub use stop::StopSignal;
 pub use task::{CompactionId, CompactionResult, CompactionTask};

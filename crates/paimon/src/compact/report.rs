@@ -18,8 +18,10 @@ pub struct CompactReport {
     pub buckets: Vec<BucketReport>,
     /// Partitions whose rows waited for a bucket and got one, in a snapshot before that of the compaction.
     pub distributed: Vec<DistributedPartition>,
-    /// The snapshot that was made; `None`: nothing to do, or a dry run.
+    /// The snapshot that was made; `None`: nothing to do, a dry run, or it was stopped before.
     pub snapshot: Option<i64>,
+    /// It was asked to stop before all was done: what stands here is committed, and nothing else of it is left.
+    pub stopped: bool,
     /// How long it took.
     pub milliseconds: i64,
 }

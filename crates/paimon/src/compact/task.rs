@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
+use paimon_format::env::StopSignal;
 use paimon_format::meta::{CommitIncrement, CommitMessage, DataFileMeta};
 use paimon_format::options::Options;
 use paimon_format::row::BinaryRow;
@@ -11,9 +12,8 @@ use paimon_lsm::pick::PickReason;
 use paimon_manifest::snapshot::TimeTravel;
 use serde::{Deserialize, Serialize};
 
-use super::job::{finish, message};
+use super::job::message;
 use super::report::{BucketReport, CompactReport};
-use super::stop::StopSignal;
 use crate::bucket::BucketStores;
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -198,7 +198,8 @@ impl CompactionTask {
 
     async fn run_in(&self, table: &Table, stop: &StopSignal) -> Result<Option<CompactResult>> {
         let rewriter = BucketStores::new(table)?.rewriter(&self.id.partition, self.id.bucket)?;
-        finish(RunningCompaction::start(&rewriter, self.task.clone()), stop).await
+        let mut running = RunningCompaction::start(&rewriter, self.task.clone());
+        Ok(running.finished_or_stopped(stop).await?)
     }
 }
 

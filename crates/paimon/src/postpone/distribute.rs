@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use futures::TryStreamExt;
 use paimon_format::ErrorKind;
+use paimon_format::env::StopSignal;
 use paimon_format::kv::ReadSpec;
 use paimon_format::meta::{CommitIncrement, CommitMessage, CompactIncrement, DataFileMeta, POSTPONE_BUCKET};
 use paimon_format::options::Options;
@@ -43,7 +44,8 @@ struct Waiting {
 }
 
 /// Gives the waiting rows of the selected partitions buckets: writes them to level 0 there, in their order, and takes the old files away, in one
-/// COMPACT snapshot. A table that does not postpone has none. With `dry_run` it only looks.
+/// COMPACT snapshot. A table that does not postpone has none. With `dry_run` it only looks. `None`: it was stopped before it committed; the rows
+/// wait on, and no file of it is left.
 ///
 /// A partition keeps the number of buckets that it has; a new one gets `postpone.default-bucket-num`, or as many as its rows are worth.
 ///
@@ -51,21 +53,27 @@ struct Waiting {
 /// that after `Unavailable` the commit may be there.
 ///
 /// Source: `org.apache.paimon.flink.postpone`, `org.apache.paimon.table.PostponeUtils`.
-pub(crate) async fn distribute(table: &Table, scope: &Scope, dry_run: bool) -> Result<Vec<DistributedPartition>> {
+pub(crate) async fn distribute(
+    table: &Table,
+    scope: &Scope,
+    dry_run: bool,
+    stop: &StopSignal,
+) -> Result<Option<Vec<DistributedPartition>>> {
     let postpones = BucketMode::from_options(table.options())? == BucketMode::Postpone;
     if !postpones || !scope.selection.buckets.is_empty() {
-        return Ok(Vec::new());
+        return Ok(Some(Vec::new()));
     }
     let mut attempt = 1;
     loop {
         let waiting = waiting(table, scope).await?;
         let done = if dry_run || waiting.is_empty() {
-            Ok(())
+            Ok(true)
         } else {
-            move_rows(table, &waiting).await
+            move_rows(table, &waiting, stop).await
         };
         match done {
-            Ok(()) => return Ok(waiting.into_iter().map(|waiting| waiting.report).collect()),
+            Ok(true) => return Ok(Some(waiting.into_iter().map(|waiting| waiting.report).collect())),
+            Ok(false) => return Ok(None),
             Err(error) if error.kind() == ErrorKind::Conflict && attempt < ATTEMPTS => {
                 tracing::info!(%error, attempt, "another job gave rows their buckets first: looking again");
                 attempt += 1;
@@ -120,29 +128,41 @@ async fn waiting(table: &Table, scope: &Scope) -> Result<Vec<Waiting>> {
     Ok(waiting)
 }
 
-async fn move_rows(table: &Table, waiting: &[Waiting]) -> Result<()> {
+/// `false`: it was stopped, nothing has changed.
+async fn move_rows(table: &Table, waiting: &[Waiting], stop: &StopSignal) -> Result<bool> {
     let forced: Options = [("write-only", "true")].into_iter().collect();
     let table = table.with_options(&forced)?;
     let counts = waiting
         .iter()
         .map(|waiting| (waiting.report.partition.row().clone(), waiting.report.buckets));
     let mut writer = TableWrite::into_buckets(table.clone(), counts.collect())?;
-    let written = write(&table, waiting, &mut writer).await;
+    let written = write(&table, waiting, &mut writer, stop).await;
     writer.abort().await;
-    let messages = written?;
+    let Some(messages) = written? else {
+        return Ok(false);
+    };
     let commit = table.write_builder().new_commit()?;
     commit.commit_or_abort(messages).await?;
-    Ok(())
+    Ok(true)
 }
 
-/// Writes the rows into their buckets. Returns what takes the old files away and puts the new ones in their place.
-async fn write(table: &Table, waiting: &[Waiting], writer: &mut TableWrite) -> Result<Vec<CommitMessage>> {
+/// Writes the rows into their buckets. Returns what takes the old files away and puts the new ones in their place;
+/// `None`: it was stopped, and the writer is to be aborted.
+async fn write(
+    table: &Table,
+    waiting: &[Waiting],
+    writer: &mut TableWrite,
+    stop: &StopSignal,
+) -> Result<Option<Vec<CommitMessage>>> {
     let stores = BucketStores::new(table)?;
     let schema = Arc::new(table.schema().kv_schema()?);
     for Waiting { files, report } in waiting {
         let bucket = stores.kv_files(report.partition.row(), POSTPONE_BUCKET)?;
         for file in files {
             let mut batches = bucket.open(file, ReadSpec::all(Arc::clone(&schema)));
+                if stop.is_asked() {
+                    return Ok(None);
+                }
             while let Some(batch) = batches.try_next().await? {
                 writer.write_records(&batch).await?;
             }
@@ -150,7 +170,7 @@ async fn write(table: &Table, waiting: &[Waiting], writer: &mut TableWrite) -> R
     }
     let mut messages: Vec<CommitMessage> = waiting.iter().map(taken_away).collect();
     messages.extend(writer.prepare_commit(false).await?.into_iter().map(as_compaction));
-    Ok(messages)
+    Ok(Some(messages))
 }
 
 fn taken_away(waiting: &Waiting) -> CommitMessage {

@@ -1,5 +1,6 @@
 //! How a table is written.
 
+use paimon_format::env::StopSignal;
 use paimon_lsm::pick::PickRule;
 
 use crate::error::Result;
@@ -17,6 +18,7 @@ pub struct WriteBuilder {
     commit_user: String,
     pick_rule: Option<PickRule>,
     overwrite: Option<OverwriteScope>,
+    stop: StopSignal,
 }
 
 /// What a job replaces.
@@ -37,6 +39,7 @@ impl WriteBuilder {
             commit_user: prefix.map_or_else(|| uuid.clone(), |prefix| format!("{prefix}_{uuid}")),
             pick_rule: None,
             overwrite: None,
+            stop: StopSignal::never(),
             table,
         }
     }
@@ -58,6 +61,13 @@ impl WriteBuilder {
             pick_rule: Some(rule),
             ..self
         }
+    }
+
+    /// Once it is time to stop, no call of the writer waits long for a compaction: it is cancelled, and the call ends without what would have
+    /// come of it. The caller looks at the signal too, and [aborts](TableWrite::abort) the writer, or commits what it has.
+    #[must_use]
+    pub fn stop_on(self, stop: StopSignal) -> Self {
+        Self { stop, ..self }
     }
 
     /// Replaces what is there with what is written: with `dynamic-partition-overwrite` (the default) in the partitions that are
@@ -98,7 +108,8 @@ impl WriteBuilder {
             self.pick_rule,
             self.overwrite.is_some(),
             &self.commit_user,
-        )?;
+        )?
+        .stop_on(self.stop.clone());
         let rows_are_the_tables = self.overwrite.as_ref().is_some_and(|scope| scope.read_from.is_some());
         Ok(match rows_are_the_tables {
             true => write.without_limits(),

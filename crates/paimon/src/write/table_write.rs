@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use arrow_array::{Int8Array, RecordBatch, RecordBatchOptions};
-use paimon_format::env::Budget;
+use paimon_format::env::{Budget, StopSignal};
 use paimon_format::kv::KvBatch;
 use paimon_format::meta::CommitMessage;
 use paimon_format::options::Options;
@@ -138,6 +138,14 @@ impl TableWrite {
     /// Takes rows of the table as they are: what another engine wrote may be longer than its type says.
     pub(crate) fn without_limits(mut self) -> Self {
         self.preparation.limits.clear();
+    /// Compactions are not waited for once it is time to stop.
+    pub(super) fn stop_on(self, stop: StopSignal) -> Self {
+        Self {
+            stores: self.stores.stop_on(stop),
+            ..self
+        }
+    }
+
         self
     }
 

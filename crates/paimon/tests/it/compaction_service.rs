@@ -2,11 +2,9 @@
 
 #![expect(clippy::disallowed_methods, reason = "several tasks that know nothing of each other")]
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::future::poll_fn;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::Duration;
 
 use arrow_array::{ArrayRef, Int32Array, RecordBatch, StringArray};
@@ -20,7 +18,7 @@ use paimon::{
 };
 use paimon_testkit::faulty::{CallKind, Fault, FaultPlan, FaultyStorage, Rule};
 
-use crate::support::{Place, commit, commit_batch, copy, kinds, kv, kv_schema, rows, shape, with};
+use crate::support::{Place, commit, commit_batch, copy, kinds, kv, kv_schema, rows, shape, stop_after, strays, with};
 
 fn one(table: &Table, settings: ServiceSettings) -> CompactService {
     CompactService::new(TableSource::One(table.clone()), settings, StopSignal::never())
@@ -50,24 +48,6 @@ fn compacted(report: &RoundReport) -> Vec<String> {
     let buckets = report.buckets.iter();
     buckets
         .map(|bucket| format!("{}: {} runs", bucket.report.bucket, bucket.runs))
-        .collect()
-}
-
-/// Data files below a folder that no snapshot of the table names.
-async fn strays(table: &Table) -> Vec<String> {
-    let mut named = BTreeSet::new();
-    for snapshot in table.snapshots(usize::MAX).await.unwrap() {
-        let at = TimeTravel::SnapshotId(snapshot.id);
-        for bucket in table.buckets(&at, &Selection::all()).await.unwrap() {
-            let files = bucket.runs().iter().flat_map(|run| run.run.files());
-            named.extend(files.map(|file| file.file_name.clone()));
-        }
-    }
-    let bucket = Path::new(table.location()).join("bucket-0");
-    let there = std::fs::read_dir(bucket).unwrap();
-    there
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .filter(|name| !named.contains(name))
         .collect()
 }
 
@@ -325,16 +305,8 @@ async fn a_stopped_service_leaves_nothing_half_done() {
         let location = place.location(&format!("copy-{polls}"));
         copy(Path::new(table.location()), Path::new(&location));
         let copy = Table::open(&location, Options::new(), &place.context).await.unwrap();
-        let mut left = polls;
-        let stop = StopSignal::new(poll_fn(move |context| {
-            if left == 0 {
-                return Poll::Ready(());
-            }
-            left -= 1;
-            context.waker().wake_by_ref();
-            Poll::Pending
-        }));
-        let mut service = CompactService::new(TableSource::One(copy.clone()), ServiceSettings::default(), stop);
+        let source = TableSource::One(copy.clone());
+        let mut service = CompactService::new(source, ServiceSettings::default(), stop_after(polls));
         let mut compacted = 0;
         while let Some(round) = service.next_round().await.unwrap() {
             assert_eq!(round.failures, []);

@@ -6,7 +6,9 @@ use arrow_array::{ArrayRef, Int32Array, RecordBatch, StringArray};
 use paimon::format::meta::CommitMessage;
 use paimon::format::options::Options;
 use paimon::manifest::snapshot::CommitKind;
-use paimon::{ErrorKind, SchemaBuilder, SchemaChange, Selection, Table, TableSchema, TimeTravel, WriteBuilder};
+use paimon::{
+    ErrorKind, SchemaBuilder, SchemaChange, Selection, StopSignal, Table, TableSchema, TimeTravel, WriteBuilder,
+};
 
 use crate::support::{Place, commit, kv, kv_schema, rows, rows_of};
 
@@ -223,7 +225,7 @@ async fn partitions_get_another_number_of_buckets() {
     write(&table.write_builder(), &all[..50]).await.unwrap();
     let expected = rows(&table).await;
 
-    let rescaled = table.rescale(4, &part("a")).await.unwrap();
+    let rescaled = table.rescale(4, &part("a"), &StopSignal::never()).await.unwrap();
     let found: Vec<_> = rescaled
         .iter()
         .map(|part| (part.partition.to_string(), part.buckets_before, part.rows))
@@ -250,8 +252,18 @@ async fn partitions_get_another_number_of_buckets() {
     write(&table.write_builder(), &[("a", 1, 1000), ("c", 1, 1)])
         .await
         .unwrap();
-    assert_eq!(table.rescale(4, &Selection::all()).await.unwrap().len(), 1);
-    assert_eq!(table.rescale(4, &Selection::all()).await.unwrap(), []);
+    assert_eq!(
+        table
+            .rescale(4, &Selection::all(), &StopSignal::never())
+            .await
+            .unwrap()
+            .len(),
+        1
+    );
+    assert_eq!(
+        table.rescale(4, &Selection::all(), &StopSignal::never()).await.unwrap(),
+        []
+    );
     write(&table.write_builder(), &[("b", 1, 1001)]).await.unwrap();
     let mut expected = expected;
     expected.extend(["a 1 1000", "b 1 1001", "c 1 1"].map(str::to_owned));
@@ -260,7 +272,10 @@ async fn partitions_get_another_number_of_buckets() {
     table.compact_builder().full(true).run().await.unwrap();
     assert_eq!(rows(&table).await, expected);
 
-    let error = table.rescale(0, &Selection::all()).await.unwrap_err();
+    let error = table
+        .rescale(0, &Selection::all(), &StopSignal::never())
+        .await
+        .unwrap_err();
     assert_eq!(error.to_string(), "0 buckets: expected a number above 0");
 }
 
@@ -270,7 +285,10 @@ async fn a_partition_without_rows_is_rescaled_too() {
     let table = place.create(kv_schema()).await;
     commit(&table, &[("+I", 1, "a")]).await;
     commit(&table, &[("-D", 1, "a")]).await;
-    assert_eq!(table.rescale(2, &Selection::all()).await.unwrap()[0].rows, 0);
+    assert_eq!(
+        table.rescale(2, &Selection::all(), &StopSignal::never()).await.unwrap()[0].rows,
+        0
+    );
     let table = table.refreshed().await.unwrap();
     commit(&table, &[("+I", 1, "b")]).await;
     assert_eq!(rows(&table).await, ["1 b"]);

@@ -1,7 +1,10 @@
 //! Small tables, and rows as text.
 
+use std::collections::BTreeSet;
+use std::future::poll_fn;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::task::Poll;
 
 use arrow_array::{Array, ArrayRef, Int8Array, Int32Array, RecordBatch, StringArray};
 use futures::TryStreamExt;
@@ -9,7 +12,7 @@ use paimon::format::env::Env;
 use paimon::format::options::Options;
 use paimon::format::types::{Datum, RowKind};
 use paimon::manifest::scan::{BucketFiles, ScanKind};
-use paimon::{Context, ReadBuilder, SchemaBuilder, Table, TableSchema};
+use paimon::{Context, ReadBuilder, SchemaBuilder, StopSignal, Table, TableSchema};
 use tempfile::TempDir;
 
 /// A folder for tables, and a context whose clock and names are the same in every run.
@@ -170,6 +173,40 @@ pub(crate) async fn live_buckets(table: &Table) -> Vec<BucketFiles> {
     };
     let scan = table.file_store_scan().unwrap();
     scan.plan(&snapshot, ScanKind::All).await.unwrap().buckets
+}
+
+/// Files in the folders of a local table's buckets that no snapshot names.
+pub(crate) async fn strays(table: &Table) -> Vec<String> {
+    let mut named = BTreeSet::new();
+    let scan = table.file_store_scan().unwrap();
+    for snapshot in table.snapshots(usize::MAX).await.unwrap() {
+        let plan = scan.plan(&snapshot, ScanKind::All).await.unwrap();
+        let files = plan.buckets.iter().flat_map(|bucket| &bucket.files);
+        named.extend(files.map(|file| file.file_name.clone()));
+    }
+    let mut strays = Vec::new();
+    for folder in std::fs::read_dir(table.location()).unwrap() {
+        let folder = folder.unwrap();
+        if folder.file_name().to_str().unwrap().starts_with("bucket-") {
+            let files = std::fs::read_dir(folder.path()).unwrap();
+            let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+            strays.extend(names.filter(|name| !named.contains(name)));
+        }
+    }
+    strays
+}
+
+/// A signal to stop that comes when it is asked for once more than so often.
+pub(crate) fn stop_after(polls: usize) -> StopSignal {
+    let mut left = polls;
+    StopSignal::new(poll_fn(move |context| {
+        if left == 0 {
+            return Poll::Ready(());
+        }
+        left -= 1;
+        context.waker().wake_by_ref();
+        Poll::Pending
+    }))
 }
 
 /// Levels of a table's only bucket, newest run first: `L0:1 L5:3` (level and rows).

@@ -10,17 +10,20 @@ use crate::error::CliError;
 use crate::output::{Grid, bytes, counted, duration_ms};
 use crate::progress::Progress;
 use crate::session::Session;
+use crate::signals::Signals;
 
 impl Compact {
     pub(super) async fn once(&self, session: &mut Session<'_>) -> Result<(), CliError> {
         let table = session.open(&self.table()?).await?;
         let progress = Progress::start(session.console.progress, "compacting");
+        let signals = Signals::listen();
         let mut builder = table
             .compact_builder()
             .full(self.full)
             .dry_run(self.dry_run)
             .select(self.part.selection()?)
             .jobs(self.jobs())
+            .stop_on(signals.stop())
             .on_progress({
                 let progress = progress.clone();
                 move |done, buckets| progress.position(done as u64, buckets as u64)
@@ -46,7 +49,19 @@ impl Compact {
         }
         let report = builder.run().await;
         progress.finish();
-        print_report(session, &report?, self.dry_run)
+        let report = report?;
+        if !report.stopped {
+            return print_report(session, &report, self.dry_run);
+        }
+        let left = match report.snapshot {
+            None => "nothing was compacted".to_owned(),
+            Some(_) => {
+                print_report(session, &report, false)?;
+                let done = counted(report.buckets.len() as u64, "bucket");
+                format!("{done} of {} compacted", report.buckets_looked_at)
+            }
+        };
+        Err(CliError::stopped(signals.signal().await, left))
     }
 }
 

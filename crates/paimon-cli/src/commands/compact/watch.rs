@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use paimon::{
-    BucketFailure, CompactService, FileSystemCatalog, RoundBucket, RoundReport, ServiceSettings, StopSignal,
-    TableSource,
+    BucketFailure, CompactService, FileSystemCatalog, RoundBucket, RoundReport, ServiceSettings, TableSource,
 };
 use serde_json::{Value, json};
 
@@ -14,7 +13,7 @@ use crate::error::CliError;
 use crate::metrics_endpoint;
 use crate::output::{Grid, bytes, counted, duration_ms};
 use crate::session::Session;
-use crate::signals::interrupted;
+use crate::signals::Signals;
 
 impl Compact {
     pub(super) async fn watch(&self, session: &mut Session<'_>) -> Result<(), CliError> {
@@ -30,7 +29,7 @@ impl Compact {
             jobs: self.jobs(),
             interval: self.interval,
         };
-        let stop = StopSignal::new(interrupted());
+        let stop = Signals::listen().stop();
         let mut service = CompactService::new(self.source(session).await?, settings, stop);
         if self.dry_run {
             let report = service.dry_run().await?;

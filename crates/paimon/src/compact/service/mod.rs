@@ -11,10 +11,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use futures::future::{Either, select};
+use paimon_format::env::StopSignal;
 
 use super::builder::DEFAULT_JOBS;
 use super::look::Scope;
-use super::stop::StopSignal;
 use crate::error::Result;
 use crate::partition::Selection;
 use backoff::BackOff;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use futures::{StreamExt, stream};
 use paimon_format::ErrorKind;
-use paimon_format::env::Env;
+use paimon_format::env::{Env, StopSignal};
 use paimon_format::meta::CommitMessage;
 
 use super::report::{BucketFailure, RoundBucket, RoundReport};
@@ -16,7 +16,6 @@ use super::watched::{BucketKey, WatchedTable, failure, key};
 use super::{CompactService, metrics};
 use crate::catalog::Catalog;
 use crate::compact::job::BucketJob;
-use crate::compact::stop::StopSignal;
 use crate::error::{Error, Result};
 
 /// Buckets that a round takes, for each that is compacted at a time.
@@ -97,7 +96,7 @@ impl CompactService {
             if self.stop.is_asked() || !table.is_due(now_ms) {
                 continue;
             }
-            match table.look(&scope, now_ms, dry_run).await {
+            match table.look(&scope, now_ms, dry_run, &self.stop).await {
                 Ok(None) => {}
                 Ok(Some(found)) => {
                     metrics::waiting(location, &found.jobs);

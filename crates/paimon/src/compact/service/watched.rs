@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use paimon_format::ErrorKind;
+use paimon_format::env::StopSignal;
 use paimon_format::meta::CommitMessage;
 use paimon_format::row::BinaryRow;
 
@@ -70,8 +71,15 @@ impl WatchedTable {
         self.back_off.is_due(now_ms)
     }
 
-    /// What there is to do. `None`: nothing has changed since there was nothing. Unless it is a dry run, rows without a bucket get one first.
-    pub(super) async fn look(&mut self, scope: &Scope, now_ms: i64, dry_run: bool) -> Result<Option<Found>> {
+    /// What there is to do. `None`: nothing has changed since there was nothing, or it was stopped. Unless it is a dry run, rows without
+    /// a bucket get one first.
+    pub(super) async fn look(
+        &mut self,
+        scope: &Scope,
+        now_ms: i64,
+        dry_run: bool,
+        stop: &StopSignal,
+    ) -> Result<Option<Found>> {
         let latest = self.stores.table().snapshot_store().latest_id().await?;
         if let Some((snapshot, at_ms)) = self.settled
             && snapshot == latest
@@ -80,7 +88,10 @@ impl WatchedTable {
             return Ok(None);
         }
         self.refresh().await?;
-        for got in distribute(self.stores.table(), scope, dry_run).await? {
+        let Some(distributed) = distribute(self.stores.table(), scope, dry_run, stop).await? else {
+            return Ok(None);
+        };
+        for got in distributed {
             tracing::info!(table = self.name, partition = %got.partition, rows = got.rows, buckets = got.buckets, dry_run, "rows get buckets");
         }
         let look = look(&self.stores, scope).await?;
