@@ -275,11 +275,16 @@ impl BucketStores {
     }
 
     /// A writer of a partition's rows that have no bucket yet.
-    pub(crate) fn postponed(&self, partition: &BinaryRow, postponed: &PostponedFiles) -> Result<PostponeBucketWriter> {
+    pub(crate) fn postponed(
+        &self,
+        partition: &BinaryRow,
+        postponed: &PostponedFiles,
+        buffers: Budget,
+    ) -> Result<PostponeBucketWriter> {
         let paths = postponed.paths.bucket(partition, POSTPONE_BUCKET)?;
         let files = self.files_at(paths, &postponed.settings, partition)?;
         let accepts_retract = self.engine.promises().accepts_retract;
-        PostponeBucketWriter::new(Arc::clone(&self.schema), files, accepts_retract)
+        PostponeBucketWriter::new(Arc::clone(&self.schema), files, buffers, accepts_retract)
     }
 
     /// The files of a bucket: one value a writer, as new files are named by it.

@@ -5,6 +5,7 @@ mod builder;
 mod flush;
 mod local_merge;
 mod pending;
+mod records;
 mod runs;
 mod settings;
 mod sort;
@@ -14,6 +15,7 @@ mod writer;
 
 pub use builder::{MergeTreeWriterBuilder, last_full_ms};
 pub use local_merge::LocalMerger;
+pub use records::{RecordBuffer, Records};
 pub use settings::WriteSettings;
 pub use state::WriterState;
 pub use watch::{BucketWriteState, WriteWatch};

@@ -11,7 +11,7 @@ use paimon_format::kv::{BatchLimit, KeyCodec, Keys, KvBatch, KvStream, RowLevels
 use paimon_merge::MergeError;
 use paimon_merge::plan::{Block, BlockSources, RowRef, VersionOrder, Versioned};
 
-use super::buffer::BUFFER_LEVEL;
+use super::records::BUFFER_LEVEL;
 use crate::compact::pipeline::SortedBlocks;
 
 /// Gathered batches are this large: many sorted runs may be merged at once, each with one or two of them in memory.

@@ -17,6 +17,7 @@ use crate::compact::Scope;
 use crate::error::Result;
 use crate::options::{BucketMode, PostponeSettings};
 use crate::partition::Partition;
+use crate::postpone::order::as_written;
 use crate::table::Table;
 use crate::write::TableWrite;
 
@@ -103,9 +104,7 @@ async fn waiting(table: &Table, scope: &Scope) -> Result<Vec<Waiting>> {
         if bucket.bucket != POSTPONE_BUCKET || !scope.is_idle(&bucket.files, &*table.context().env().clock) {
             continue;
         }
-        let mut files = bucket.files;
-        // Files of one millisecond stay in the order of their commits.
-        files.sort_by_key(|file| file.creation_time_ms);
+        let files = as_written(bucket.files);
         let sum = |number: fn(&DataFileMeta) -> i64| {
             let numbers = files.iter().map(|file| u64::try_from(number(file)).unwrap_or(0));
             numbers.fold(0, u64::saturating_add)
@@ -160,10 +159,10 @@ async fn write(
         let bucket = stores.kv_files(report.partition.row(), POSTPONE_BUCKET)?;
         for file in files {
             let mut batches = bucket.open(file, ReadSpec::all(Arc::clone(&schema)));
+            while let Some(batch) = batches.try_next().await? {
                 if stop.is_asked() {
                     return Ok(None);
                 }
-            while let Some(batch) = batches.try_next().await? {
                 writer.write_records(&batch).await?;
             }
         }

@@ -2,15 +2,18 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Int8Array, Int64Array, RecordBatch, RecordBatchOptions};
-use paimon_format::env::FileIds;
-use paimon_format::kv::{BatchSink, KeyCodec, KvBatch, KvFileSettings, KvFiles, KvSchemaRef, RowLevels};
-use paimon_format::meta::{CommitIncrement, DataIncrement, FileSource, PathSettings, TablePaths};
+use arrow_array::{Int64Array, RecordBatch};
+use paimon_format::env::{Budget, FileIds};
+use paimon_format::kv::{KvFileSettings, KvFiles, KvSchemaRef};
+use paimon_format::meta::{CommitIncrement, DataFileMeta, DataIncrement, FileSource, PathSettings, TablePaths};
 use paimon_format::types::RowKind;
+use paimon_lsm::write::{RecordBuffer, Records};
 
 use crate::error::{Error, Result};
 use crate::table::Table;
 
+/// Rows that small batches are gathered to: few, as many partitions may be written at a time.
+const BATCH_ROWS: usize = 1024;
 /// Rows are numbered when they get a bucket. Source: `org.apache.paimon.KeyValue#UNKNOWN_SEQUENCE`.
 const UNKNOWN_SEQUENCE: i64 = -1;
 
@@ -49,29 +52,42 @@ impl PostponedFiles {
 
 /// Appends rows to files, in the order in which they come. Nothing is merged, sorted or numbered.
 ///
+/// Rows wait in memory until a commit, or until the budget that all writers of the table share is used up: then they become a file of their
+/// own, which is closed, so that a partition that is not written to just now holds no memory.
+///
 /// Source: `org.apache.paimon.postpone.PostponeBucketWriter`.
+#[derive(Debug)]
 pub(crate) struct PostponeBucketWriter {
-    schema: KvSchemaRef,
-    codec: KeyCodec,
+    buffer: RecordBuffer,
     files: Arc<dyn KvFiles>,
     accepts_retract: bool,
-    /// The file that is open.
-    sink: Option<Box<dyn BatchSink>>,
+    /// Files that no commit has got.
+    written: Vec<Arc<DataFileMeta>>,
+    /// A flush failed or was dropped half-way: rows are lost, nothing may be committed any more.
+    broken: bool,
 }
 
 impl PostponeBucketWriter {
     /// Writes files of this schema. `accepts_retract`: the merge engine will take -U and -D rows.
-    pub(crate) fn new(schema: KvSchemaRef, files: Arc<dyn KvFiles>, accepts_retract: bool) -> Result<Self> {
+    ///
+    /// Errors: `Unsupported` when a key column's type has no order.
+    pub(crate) fn new(
+        schema: KvSchemaRef,
+        files: Arc<dyn KvFiles>,
+        buffers: Budget,
+        accepts_retract: bool,
+    ) -> Result<Self> {
         Ok(Self {
-            codec: KeyCodec::new(&schema)?,
-            schema,
+            buffer: RecordBuffer::new(schema, buffers, BATCH_ROWS)?,
             files,
             accepts_retract,
-            sink: None,
+            written: Vec::new(),
+            broken: false,
         })
     }
 
-    /// Takes rows with their kinds. Errors: `Invalid` for a kind that the merge engine would refuse later; nothing is taken then.
+    /// Takes rows with their kinds. Errors: `Invalid` for a kind that the merge engine would refuse later, nothing is taken then; those of
+    /// [`flush_memory`](Self::flush_memory).
     pub(crate) async fn write(&mut self, values: &RecordBatch, kinds: &[RowKind]) -> Result<()> {
         if let Some(kind) = kinds.iter().find(|kind| kind.is_retract() && !self.accepts_retract) {
             return Err(Error::invalid(format!(
@@ -79,47 +95,66 @@ impl PostponeBucketWriter {
                 kind.short_string()
             )));
         }
-        let sequence: ArrayRef = Arc::new(Int64Array::from_value(UNKNOWN_SEQUENCE, values.num_rows()));
-        let kinds: ArrayRef = Arc::new(Int8Array::from_iter_values(kinds.iter().map(|&kind| kind as i8)));
-        let columns = [sequence, kinds]
-            .into_iter()
-            .chain(values.columns().iter().map(Arc::clone));
-        let options = RecordBatchOptions::new().with_row_count(Some(values.num_rows()));
-        let columns = columns.collect();
-        let columns = RecordBatch::try_new_with_options(Arc::clone(&self.schema.arrow), columns, &options)?;
-        let batch = KvBatch::new(&self.schema, columns, &self.codec, RowLevels::All(0))?;
-        let files = &self.files;
-        let sink = self.sink.get_or_insert_with(|| files.data_sink(0, FileSource::Append));
-        Ok(sink.write(&batch).await?)
+        self.check()?;
+        let sequence = Int64Array::from_value(UNKNOWN_SEQUENCE, values.num_rows());
+        match self.buffer.push(values, kinds, sequence)? {
+            true => Ok(()),
+            false => self.flush_memory().await,
+        }
     }
 
-    /// Ends the file and hands out what was written since the last call.
-    pub(crate) async fn prepare_commit(&mut self) -> Result<CommitIncrement> {
-        let new_files = match self.sink.take() {
-            Some(sink) => sink.finish().await?,
-            None => Vec::new(),
-        };
+    /// Bytes of rows that wait in memory.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        self.buffer.memory_bytes()
+    }
+
+    /// Writes the rows that wait in memory to a file, or to several.
+    ///
+    /// Errors: those of writing. The rows are lost then, and every further call but [`close`](Self::close) fails.
+    pub(crate) async fn flush_memory(&mut self) -> Result<()> {
+        self.check()?;
+        self.broken = true;
+        let Records { batches, reserved } = self.buffer.take()?;
+        let mut sink = self.files.data_sink(0, FileSource::Append);
+        for batch in batches {
+            if let Err(error) = sink.write(&batch).await {
+                sink.abort().await;
+                return Err(error.into());
+            }
+        }
+        self.written.extend(sink.finish().await?.into_iter().map(Arc::new));
+        drop(reserved);
+        self.broken = false;
+        Ok(())
+    }
+
+    /// Hands out what was flushed since the last call. Errors: `Invalid` after a flush that failed.
+    pub(crate) fn drain_increment(&mut self) -> Result<CommitIncrement> {
+        self.check()?;
         Ok(CommitIncrement {
             data: DataIncrement {
-                new_files: new_files.into_iter().map(Arc::new).collect(),
+                new_files: std::mem::take(&mut self.written),
                 ..DataIncrement::default()
             },
             ..CommitIncrement::default()
         })
     }
 
-    /// Removes what was not handed out.
-    pub(crate) async fn close(self) {
-        if let Some(sink) = self.sink {
-            sink.abort().await;
+    fn check(&self) -> Result<()> {
+        match self.broken {
+            false => Ok(()),
+            true => Err(Error::invalid(
+                "rows were lost when a file could not be written: abort this writer, and write again from the last commit",
+            )),
         }
     }
-}
 
-impl std::fmt::Debug for PostponeBucketWriter {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("PostponeBucketWriter")
-            .field("files", &self.files)
-            .finish_non_exhaustive()
+    /// Removes what was not handed out.
+    pub(crate) async fn close(self) {
+        for file in self.written {
+            if let Err(error) = self.files.delete(&file).await {
+                tracing::warn!(file = file.file_name, %error, "an unused file could not be deleted");
+            }
+        }
     }
 }

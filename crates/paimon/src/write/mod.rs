@@ -3,6 +3,7 @@
 mod builder;
 mod commit;
 mod local;
+mod metrics;
 mod record_writer;
 mod route;
 mod rows;

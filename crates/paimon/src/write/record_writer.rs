@@ -16,7 +16,7 @@ pub(super) enum RecordWriter {
     /// Of a bucket with a merge tree.
     Tree(Box<MergeTreeWriter>),
     /// Of rows that have no bucket yet.
-    Postponed(PostponeBucketWriter),
+    Postponed(Box<PostponeBucketWriter>),
 }
 
 impl RecordWriter {
@@ -31,14 +31,14 @@ impl RecordWriter {
     pub(super) fn memory_bytes(&self) -> u64 {
         match self {
             Self::Tree(tree) => tree.memory_bytes(),
-            Self::Postponed(_) => 0,
+            Self::Postponed(postponed) => postponed.memory_bytes(),
         }
     }
 
     pub(super) async fn flush_memory(&mut self) -> Result<()> {
         match self {
             Self::Tree(tree) => Ok(tree.flush_memory().await?),
-            Self::Postponed(_) => Ok(()),
+            Self::Postponed(postponed) => postponed.flush_memory().await,
         }
     }
 
@@ -52,7 +52,7 @@ impl RecordWriter {
     pub(super) async fn flush(&mut self, wait: WaitCompaction) -> Result<()> {
         match self {
             Self::Tree(tree) => Ok(tree.flush(wait).await?),
-            Self::Postponed(_) => Ok(()),
+            Self::Postponed(postponed) => postponed.flush_memory().await,
         }
     }
 
@@ -63,11 +63,11 @@ impl RecordWriter {
         }
     }
 
-    /// What was written since the last call. That of a merge tree is there at once.
-    pub(super) async fn drain_increment(&mut self) -> Result<CommitIncrement> {
+    /// What was flushed since the last call.
+    pub(super) fn drain_increment(&mut self) -> Result<CommitIncrement> {
         match self {
             Self::Tree(tree) => Ok(tree.drain_increment()?),
-            Self::Postponed(postponed) => postponed.prepare_commit().await,
+            Self::Postponed(postponed) => postponed.drain_increment(),
         }
     }
 

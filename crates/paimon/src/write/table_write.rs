@@ -22,6 +22,7 @@ use crate::options::{self, RowSettings};
 use crate::postpone::PostponedFiles;
 use crate::table::Table;
 use crate::write::local::LocalMerge;
+use crate::write::metrics::WriterBufferMetrics;
 use crate::write::record_writer::RecordWriter;
 use crate::write::route::{self, Part, Partitioned};
 use crate::write::rows::{Prepared, RowPreparation, row_kinds};
@@ -63,6 +64,7 @@ pub struct TableWrite {
     /// New writers number their records from here on, or from above those of their bucket.
     first_sequence: i64,
     watch: TableWriteWatch,
+    metrics: WriterBufferMetrics,
 }
 
 #[derive(Debug)]
@@ -127,6 +129,7 @@ impl TableWrite {
             sequence_from_snapshot: settings.sequence_from_snapshot,
             first_sequence: 0,
             watch: TableWriteWatch::new(buffers.clone()),
+            metrics: WriterBufferMetrics::new(table.metrics_name()),
             buffers,
             stores,
             writers: BTreeMap::new(),
@@ -135,9 +138,6 @@ impl TableWrite {
         })
     }
 
-    /// Takes rows of the table as they are: what another engine wrote may be longer than its type says.
-    pub(crate) fn without_limits(mut self) -> Self {
-        self.preparation.limits.clear();
     /// Compactions are not waited for once it is time to stop.
     pub(super) fn stop_on(self, stop: StopSignal) -> Self {
         Self {
@@ -146,6 +146,9 @@ impl TableWrite {
         }
     }
 
+    /// Takes rows of the table as they are: what another engine wrote may be longer than its type says.
+    pub(crate) fn without_limits(mut self) -> Self {
+        self.preparation.limits.clear();
         self
     }
 
@@ -236,6 +239,7 @@ impl TableWrite {
             written.map_err(|error| error.in_bucket(&writer.name))?;
         }
         self.half_done = false;
+        self.metrics.tell(self.writers.len(), &self.buffers);
         Ok(())
     }
 
@@ -286,13 +290,13 @@ impl TableWrite {
             Entry::Vacant(new) => {
                 let paths = self.table.paths().bucket(&partition, bucket)?;
                 let name = paths.directory().to_owned();
+                let buffers = self.buffers.clone();
                 let writer = match &self.postponed {
                     Some(postponed) => self
                         .stores
-                        .postponed(&partition, postponed)
-                        .map(RecordWriter::Postponed),
+                        .postponed(&partition, postponed, buffers)
+                        .map(|writer| RecordWriter::Postponed(Box::new(writer))),
                     None => {
-                        let buffers = self.buffers.clone();
                         let writer = self
                             .stores
                             .writer(&partition, bucket, live, buffers, self.first_sequence)
@@ -334,6 +338,7 @@ impl TableWrite {
             };
             let flushed = largest.writer.flush_memory().await;
             flushed.map_err(|error| error.in_bucket(&largest.name))?;
+            self.metrics.preempted();
         }
         Ok(())
     }
@@ -429,7 +434,7 @@ impl TableWrite {
         let mut indexes = self.assigner.prepare_commit().await?;
         let mut messages = Vec::with_capacity(self.writers.len());
         for (key, writer) in &mut self.writers {
-            let increment = writer.writer.drain_increment().await;
+            let increment = writer.writer.drain_increment();
             let mut increment = increment.map_err(|error| error.in_bucket(&writer.name))?;
             if let Some(index) = indexes.remove(key) {
                 increment.data.new_index_files.push(index.file);
@@ -446,6 +451,7 @@ impl TableWrite {
             }
         }
         self.half_done = false;
+        self.metrics.tell(self.writers.len(), &self.buffers);
         Ok(messages)
     }
 
@@ -472,6 +478,7 @@ impl TableWrite {
         }
         let open = self.writers.keys().map(|(partition, _)| partition.clone());
         self.assigner.retain(&open.collect());
+        self.metrics.tell(self.writers.len(), &self.buffers);
         Ok(())
     }
 

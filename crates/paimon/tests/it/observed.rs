@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use paimon::format::env::{Env, InlineRuntime};
 use paimon::{
-    Catalog, CompactService, Context, FileSystemCatalog, Identifier, ServiceSettings, StopSignal, TableSource,
+    Catalog, CompactService, Context, FileSystemCatalog, Identifier, ServiceSettings, StopSignal, Table, TableSource,
 };
 use paimon_testkit::observed::{RecordedMetrics, RecordedSpans};
 
-use crate::support::{commit, kv_schema};
+use crate::support::{commit, kv, kv_schema};
 
 /// A table that is written, compacted by the service, written again, and whose changes look old rows up.
 async fn life(context: Context, warehouse: &str) {
@@ -77,6 +77,55 @@ fn writes_compactions_and_commits_are_measured_under_the_names_of_the_reference(
         .filter(|name| !name.starts_with("paimon_lookup"))
         .collect();
     insta::assert_snapshot!(names.join("\n"));
+}
+
+/// While a writer is open, and when its buckets take memory from each other.
+#[test]
+fn buffers_of_writers_are_measured() {
+    let dir = tempfile::tempdir().unwrap();
+    let (metrics, runtime) = (RecordedMetrics::default(), InlineRuntime::new());
+    let env = Env {
+        runtime: Arc::new(runtime.clone()),
+        ..Env::fixed(dir.path())
+    };
+    let of = |name: &str| metrics.get(&format!("paimon_writer_buffer_{name}{{table=t}}"));
+    let work = async {
+        let schema = kv_schema().option("bucket", "2").option("write-buffer-size", "512 kb");
+        let location = dir.path().join("t");
+        let context = Context::new(env);
+        let table = Table::create(location.to_str().unwrap(), schema, &context)
+            .await
+            .unwrap();
+        let mut writer = table.write_builder().new_write().unwrap();
+        let mut other = table.write_builder().new_write().unwrap();
+        let value = "x".repeat(10_000);
+        let rows: Vec<_> = (0..8).map(|key| ("+I", key, value.as_str())).collect();
+        let (batch, kinds) = kv(&rows);
+        writer.write_with_kinds(&batch, &kinds).await.unwrap();
+        let used = of("used_write_buffer_size_byte").unwrap();
+        assert!((80_000.0..524_288.0).contains(&used), "{used}");
+        assert_eq!(of("num_writers"), Some(2.0));
+        assert_eq!(of("total_write_buffer_size_byte"), Some(524_288.0));
+        assert_eq!(of("buffer_preempt_count"), None);
+        // Two jobs of one process add up.
+        other.write_with_kinds(&batch, &kinds).await.unwrap();
+        assert_eq!(of("num_writers"), Some(4.0));
+        assert_eq!(of("total_write_buffer_size_byte"), Some(1_048_576.0));
+        other.abort().await;
+        assert_eq!(of("num_writers"), Some(2.0));
+        for _ in 0..10 {
+            writer.write_with_kinds(&batch, &kinds).await.unwrap();
+        }
+        assert!(of("buffer_preempt_count").unwrap() > 0.0);
+        writer.prepare_commit(true).await.unwrap();
+        assert_eq!(of("used_write_buffer_size_byte"), Some(0.0));
+        writer.abort().await;
+        assert_eq!(
+            (of("num_writers"), of("total_write_buffer_size_byte")),
+            (Some(0.0), Some(0.0))
+        );
+    };
+    metrics::with_local_recorder(&metrics, || runtime.block_on(work));
 }
 
 #[test]

@@ -1,7 +1,10 @@
 //! `bucket = -2`: rows wait without a bucket; a compaction gives them one.
 
 use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
 
+use arrow_array::{ArrayRef, Int32Array, RecordBatch, StringArray};
 use paimon::format::meta::CommitMessage;
 use paimon::manifest::snapshot::CommitKind;
 use paimon::{ErrorKind, SchemaBuilder, Selection, StreamStart, Table, TableSchema};
@@ -149,6 +152,75 @@ async fn a_compaction_gives_rows_their_bucket() {
     assert_eq!(table.compact_builder().run().await.unwrap().distributed, []);
 }
 
+/// Many partitions share one small memory: the one with most rows in it goes to disk first, and no row is lost or overtaken.
+#[tokio::test]
+async fn partitions_share_the_memory_for_buffers() {
+    const PARTITIONS: i32 = 24;
+    const ROUNDS: i32 = 24;
+    // Partition 0 gets five times as many rows, of four KB each.
+    let rows_of_a_round = |round: i32| {
+        let keys = (0..PARTITIONS).flat_map(|p| (0..if p == 0 { 5 } else { 1 }).map(move |k| (p, k)));
+        let (ps, ks): (Vec<i32>, Vec<i32>) = keys.unzip();
+        let values = ps.iter().map(|_| format!("{round}{}", "x".repeat(4 << 10)));
+        let columns: [(&str, ArrayRef); 3] = [
+            ("v", Arc::new(StringArray::from_iter_values(values))),
+            ("p", Arc::new(Int32Array::from(ps))),
+            ("k", Arc::new(Int32Array::from(ks))),
+        ];
+        RecordBatch::try_from_iter(columns).unwrap()
+    };
+    let place = Place::new();
+    let schema = TableSchema::builder()
+        .column("p", "INT".parse().unwrap())
+        .column("k", "INT".parse().unwrap())
+        .column("v", "STRING".parse().unwrap())
+        .primary_key(["p", "k"])
+        .partition_keys(["p"])
+        .option("bucket", "-2")
+        .option("write-buffer-size", "2 mb");
+    let table = place.create(schema).await;
+    let files = |p: i32| {
+        let folder = Path::new(table.location()).join(format!("p={p}/bucket-postpone"));
+        std::fs::read_dir(folder).map_or(0, Iterator::count)
+    };
+    let builder = table.write_builder();
+    let mut writer = builder.new_write().unwrap();
+    let mut flushed = Vec::new();
+    for round in 0..ROUNDS {
+        writer.write(&rows_of_a_round(round)).await.unwrap();
+        let state = writer.watch().state();
+        assert_eq!(state.buffer_bytes, 2 << 20);
+        assert!(
+            0 < state.used_buffer_bytes && state.used_buffer_bytes <= state.buffer_bytes,
+            "{state:?}"
+        );
+        if flushed.is_empty() {
+            flushed = (0..PARTITIONS).filter(|p| files(*p) > 0).collect();
+        }
+    }
+    assert!(flushed.contains(&0) && flushed.len() < 24, "flushed first: {flushed:?}");
+    let messages = writer.prepare_commit(true).await.unwrap();
+    assert_eq!(writer.watch().state().used_buffer_bytes, 0);
+    assert_eq!(messages.len(), PARTITIONS as usize);
+    assert!(files(0) > 1);
+    builder.new_commit().unwrap().commit(1, messages).await.unwrap();
+
+    // What no commit has got goes with the writer.
+    let committed = files(0);
+    for round in 0..ROUNDS {
+        writer.write(&rows_of_a_round(round)).await.unwrap();
+    }
+    assert!(files(0) > committed);
+    writer.abort().await;
+    assert_eq!(files(0), committed);
+
+    table.compact_builder().full(true).run().await.unwrap();
+    let found = rows(&table).await;
+    assert_eq!(found.len(), PARTITIONS as usize + 4);
+    let newest = format!(" {}x", ROUNDS - 1);
+    assert!(found.iter().all(|row| row.contains(&newest)));
+}
+
 /// Two jobs give the same rows buckets: the second finds them gone.
 #[tokio::test]
 async fn rows_get_their_bucket_once() {
@@ -165,10 +237,8 @@ async fn rows_get_their_bucket_once() {
         )
         .await;
     for _ in 0..3 {
-        let column =
-            |values: Vec<i32>| -> arrow_array::ArrayRef { std::sync::Arc::new(arrow_array::Int32Array::from(values)) };
-        let batch =
-            arrow_array::RecordBatch::try_from_iter([("k", column(vec![1, 2])), ("v", column(vec![5, 7]))]).unwrap();
+        let column = |values: Vec<i32>| -> ArrayRef { Arc::new(Int32Array::from(values)) };
+        let batch = RecordBatch::try_from_iter([("k", column(vec![1, 2])), ("v", column(vec![5, 7]))]).unwrap();
         crate::support::commit_batch(&table, &batch, &arrow_array::Int8Array::from(vec![0, 0])).await;
     }
     let (a, b) = (table.compact_builder().full(true), table.compact_builder().full(true));
@@ -228,7 +298,7 @@ async fn changelogs_are_made_from_then_on() {
         let mut changes = Vec::new();
         while let Some(batch) = stream.next_available().await.unwrap() {
             for (row, kind) in batch.row_kinds().enumerate() {
-                let keys: &arrow_array::Int32Array = batch.columns.column(0).as_any().downcast_ref().unwrap();
+                let keys: &Int32Array = batch.columns.column(0).as_any().downcast_ref().unwrap();
                 changes.push(format!("{}{}", kind.short_string(), keys.value(row)));
             }
         }
