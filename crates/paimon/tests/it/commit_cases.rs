@@ -5,22 +5,26 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Int32Array, Int64Array, RecordBatch};
 use paimon::format::meta::{COMMIT_MESSAGE_VERSION, CommitMessage};
 use paimon::format::options::Options;
-use paimon::{ErrorKind, Table, TableSchema, WriteBuilder};
+use paimon::{ErrorKind, SchemaBuilder, Table, TableSchema, WriteBuilder};
 use paimon_testkit::faulty::{CallKind, Fault, FaultPlan, Rule};
 
 use crate::faulty_place::FaultyPlace;
 use crate::support::{kv, kv_schema, rows};
 
-/// `k INT NOT NULL, s BIGINT` with sums, and the row (1, 5): whatever is counted twice shows.
-async fn sums(place: &FaultyPlace) -> Table {
-    let schema = TableSchema::builder()
+/// `k INT NOT NULL, s BIGINT` with sums: whatever is counted twice shows.
+pub(crate) fn sums_schema() -> SchemaBuilder {
+    TableSchema::builder()
         .column("k", "INT".parse().unwrap())
         .column("s", "BIGINT".parse().unwrap())
         .primary_key(["k"])
         .option("bucket", "1")
         .option("merge-engine", "aggregation")
-        .option("fields.s.aggregate-function", "sum");
-    let table = place.create(schema).await;
+        .option("fields.s.aggregate-function", "sum")
+}
+
+/// With the row (1, 5).
+async fn sums(place: &FaultyPlace) -> Table {
+    let table = place.create(sums_schema()).await;
     add(&table.write_builder(), 5).await.unwrap();
     table
 }
@@ -38,7 +42,7 @@ async fn prepare(builder: &WriteBuilder, value: i64) -> paimon::Result<Vec<Commi
     messages
 }
 
-async fn add(builder: &WriteBuilder, value: i64) -> paimon::Result<Vec<i64>> {
+pub(crate) async fn add(builder: &WriteBuilder, value: i64) -> paimon::Result<Vec<i64>> {
     let messages = prepare(builder, value).await?;
     builder.new_commit()?.commit(1, messages).await
 }

@@ -28,6 +28,7 @@ mod partitions;
 mod postpone;
 mod reading;
 mod s3;
+mod s3_busy;
 mod stops;
 mod support;
 mod time_travel;
