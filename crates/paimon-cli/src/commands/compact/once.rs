@@ -53,15 +53,15 @@ impl Compact {
         if !report.stopped {
             return print_report(session, &report, self.dry_run);
         }
-        let left = match report.snapshot {
-            None => "nothing was compacted".to_owned(),
-            Some(_) => {
-                print_report(session, &report, false)?;
-                let done = counted(report.buckets.len() as u64, "bucket");
-                format!("{done} of {} compacted", report.buckets_looked_at)
-            }
+        print_report(session, &report, false)?;
+        let done = match report.buckets.len() {
+            0 => "nothing".to_owned(),
+            done => counted(done as u64, "bucket"),
         };
-        Err(CliError::stopped(signals.signal().await, left))
+        Err(CliError::stopped(
+            signals.signal().await,
+            format_args!("compacted {done}"),
+        ))
     }
 }
 
@@ -106,7 +106,7 @@ fn to_json(report: &CompactReport, dry_run: bool) -> Value {
     });
     let (input, output) = report.totals();
     json!({
-        "result": if report.buckets.is_empty() && report.distributed.is_empty() { "nothing to do" } else if dry_run { "dry run" } else { "done" },
+        "result": if report.stopped { "stopped" } else if report.buckets.is_empty() && report.distributed.is_empty() { "nothing to do" } else if dry_run { "dry run" } else { "done" },
         "bucketsLookedAt": report.buckets_looked_at,
         "buckets": buckets.collect::<Vec<_>>(),
         "distributed": distributed.collect::<Vec<_>>(),
@@ -121,6 +121,9 @@ fn to_json(report: &CompactReport, dry_run: bool) -> Value {
 pub(in crate::commands) fn text(report: &CompactReport, dry_run: bool) -> String {
     let looked_at = counted(report.buckets_looked_at as u64, "bucket");
     let distributed = distributed(report, dry_run);
+    if report.buckets.is_empty() && report.stopped {
+        return distributed;
+    }
     if report.buckets.is_empty() {
         let idle = if distributed.is_empty() { "nothing to do: " } else { "" };
         return format!("{distributed}{idle}no compaction is due in {looked_at}\n");
