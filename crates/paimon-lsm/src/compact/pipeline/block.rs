@@ -42,7 +42,7 @@ impl OpenSection {
         options: PlanOptions,
         work: &mut Work,
     ) -> Result<Self, LsmError> {
-        work.blocks = Blocks::Plan(MergePlan::new(readers.len(), schema, options)?);
+        work.blocks = Blocks::Plan(Box::new(MergePlan::new(readers.len(), schema, options)?));
         Ok(Self {
             ended: vec![false; readers.len()],
             readers,

@@ -44,7 +44,7 @@ pub(super) enum Blocks {
     /// Before the first section that is merged.
     None,
     /// Runs.
-    Plan(MergePlan),
+    Plan(Box<MergePlan>),
     /// One run in memory.
     Sorted(Box<dyn SortedBlocks>),
 }
