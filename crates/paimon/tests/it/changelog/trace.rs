@@ -436,6 +436,7 @@ impl Trace {
             positions: false,
             batch: BatchLimit::default(),
             window_bytes: 1 << 20,
+            page_cache: None,
         };
         let batches: Vec<_> = files.open(&entry.file, all).try_collect().await.unwrap();
         let rows = batches.iter().flat_map(|batch| {
