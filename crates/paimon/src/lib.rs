@@ -48,7 +48,7 @@ pub use levels::{BackPressure, BucketLevels, BucketPick};
 pub use partition::{Partition, Selection};
 pub use postpone::DistributedPartition;
 pub use read::{Plan, ReadBuilder, RowStream, TableRead, TableScan, split_from_bytes, split_to_bytes};
-pub use rescale::RescaledPartition;
+pub use rescale::{Rescaled, RescaledPartition};
 pub use table::Table;
 pub use write::{TableCommit, TableWrite, TableWriteState, TableWriteWatch, WriteBuilder};
 

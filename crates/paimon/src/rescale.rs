@@ -29,22 +29,26 @@ pub struct RescaledPartition {
     pub snapshot: i64,
 }
 
+/// What a rescale did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rescaled {
+    /// The partitions that were rewritten.
+    pub partitions: Vec<RescaledPartition>,
+    /// Whether it was stopped before all were.
+    pub stopped: bool,
+}
+
 impl Table {
     /// Gives the selected partitions another fixed number of buckets: sets the option `bucket` in the schema, then overwrites each
     /// partition whose files are in another number, one snapshot a partition. A partition that is not rescaled stays readable, and
     /// refuses writes until it is. Started again after a failure it does the rest, and so it does after
-    /// a stop, which takes back the partition that is being rewritten. Returns the partitions that were rewritten.
+    /// a stop, which takes back the partition that is being rewritten.
     ///
     /// Errors: `Invalid` when the table has no fixed number of buckets, or holds rows on level 0 that reads do not see;
     /// `Conflict` when someone wrote into a partition meanwhile: nothing of it is lost, and nothing of this rewrite is visible.
     ///
     /// Source: `org.apache.paimon.flink.action.RescaleAction`, and `ALTER TABLE … SET ('bucket' = …)` before it.
-    pub async fn rescale(
-        &self,
-        buckets: i32,
-        partitions: &Selection,
-        stop: &StopSignal,
-    ) -> Result<Vec<RescaledPartition>> {
+    pub async fn rescale(&self, buckets: i32, partitions: &Selection, stop: &StopSignal) -> Result<Rescaled> {
         if buckets < 1 {
             return Err(Error::invalid(format!("{buckets} buckets: expected a number above 0")));
         }
@@ -69,13 +73,8 @@ impl Table {
         table.rewrite_partitions(buckets, partitions, stop).await
     }
 
-    async fn rewrite_partitions(
-        &self,
-        buckets: i32,
-        partitions: &Selection,
-        stop: &StopSignal,
-    ) -> Result<Vec<RescaledPartition>> {
-        let mut rescaled = Vec::new();
+    async fn rewrite_partitions(&self, buckets: i32, partitions: &Selection, stop: &StopSignal) -> Result<Rescaled> {
+        let mut rescaled = Rescaled::default();
         let Some(mut snapshot) = self.snapshot_store().latest().await? else {
             return Ok(rescaled);
         };
@@ -97,10 +96,11 @@ impl Table {
             let partition = Partition::new(first.partition.clone(), &fields)?;
             self.check_all_visible(&partition, &files)?;
             let Some((rows, id)) = self.rewrite(&partition, &snapshot, stop).await? else {
+                rescaled.stopped = true;
                 break;
             };
             snapshot = self.snapshot_store().get(id).await.map_err(Error::from)?;
-            rescaled.push(RescaledPartition {
+            rescaled.partitions.push(RescaledPartition {
                 partition,
                 buckets_before: first.total_buckets,
                 rows,

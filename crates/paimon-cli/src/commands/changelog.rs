@@ -138,7 +138,7 @@ impl Changelog {
         }
         let mut stream = builder.stream().await?;
         let notes = builder.notes_progress();
-        // Without --follow an interrupt ends the process, as it does with every command.
+        // Without --follow an interrupt ends the process, as it does with every command that writes nothing.
         let mut interrupt: BoxFuture<'static, ()> = match self.follow {
             true => ctrl_c(),
             false => Box::pin(future::pending()),

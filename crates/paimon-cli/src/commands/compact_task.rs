@@ -82,7 +82,7 @@ impl CompactTask {
 impl Run {
     async fn run(self, session: &mut Session<'_>) -> Result<(), CliError> {
         if let Some(memory) = self.memory {
-            session.env.memory = paimon::format::env::Budget::new(memory);
+            session.env = session.env.clone().with_memory(memory);
         }
         let mut tasks: Vec<CompactionTask> = match self.tasks.as_str() {
             "-" => {

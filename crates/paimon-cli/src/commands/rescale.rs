@@ -33,15 +33,15 @@ impl Rescale {
         let rescaled = table
             .rescale(self.buckets, &partitions(&self.partition)?, &signals.stop())
             .await?;
-        if let Some(signal) = signals.asked() {
-            let done = counted(rescaled.len() as u64, "partition");
+        if let Some(signal) = signals.asked().filter(|_| rescaled.stopped) {
+            let done = counted(rescaled.partitions.len() as u64, "partition");
             return Err(CliError::stopped(
                 signal,
                 format_args!("{done} rewritten; run it again for the rest"),
             ));
         }
         if session.json {
-            let partitions = rescaled.iter().map(|partition| {
+            let partitions = rescaled.partitions.iter().map(|partition| {
                 json!({
                     "partition": partition.partition.to_string(),
                     "bucketsBefore": partition.buckets_before,
@@ -52,13 +52,13 @@ impl Rescale {
             });
             return session.console.json(&partitions.collect());
         }
-        if rescaled.is_empty() {
+        if rescaled.partitions.is_empty() {
             return session
                 .console
                 .line(format_args!("nothing to do: all files are in {} buckets", self.buckets));
         }
         let mut grid = Grid::new(["partition", ">buckets before", ">buckets", ">rows", ">snapshot"]);
-        for partition in &rescaled {
+        for partition in &rescaled.partitions {
             grid.row([
                 partition.partition.to_string(),
                 partition.buckets_before.to_string(),

@@ -76,18 +76,29 @@ pub struct Env {
 }
 
 impl Env {
-    /// The system's clock and random names, with a runtime and budgets in bytes. A quarter of the memory beyond the first 32 MiB is for
-    /// caches.
+    /// The system's clock and random names, with a runtime and budgets in bytes; memory as [`with_memory`](Self::with_memory).
     pub fn system(runtime: Arc<dyn Runtime>, memory_bytes: u64, disk_bytes: u64, temp: impl Into<PathBuf>) -> Self {
-        let cache_bytes = memory_bytes.saturating_sub(32 << 20) / 4;
-        Self {
+        let env = Self {
             clock: Arc::new(SystemClock),
             ids: Arc::new(SystemIds),
             runtime,
-            memory: Budget::new(memory_bytes - cache_bytes),
-            cache: Budget::new(cache_bytes),
+            memory: Budget::new(0),
+            cache: Budget::new(0),
             disk: Budget::new(disk_bytes),
             temp: temp.into(),
+        };
+        env.with_memory(memory_bytes)
+    }
+
+    /// The same with so many bytes of memory: a quarter of what is beyond 32 MiB is for caches. Caches get 4 MiB at least, beside a memory
+    /// that is too small to be shared.
+    #[must_use]
+    pub fn with_memory(self, bytes: u64) -> Self {
+        let cache = bytes.saturating_sub(32 << 20) / 4;
+        Self {
+            memory: Budget::new(bytes - cache),
+            cache: Budget::new(cache.max(4 << 20)),
+            ..self
         }
     }
 

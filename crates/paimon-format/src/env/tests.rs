@@ -181,3 +181,15 @@ fn the_system_clock_is_after_2024_and_within_a_day_of_utc() {
     assert!(SystemClock.now_ms() > 1_704_067_200_000);
     assert!(SystemClock.local_offset_ms(SystemClock.now_ms()).abs() <= 86_400_000);
 }
+
+#[test]
+fn caches_have_a_part_of_the_memory() {
+    const MIB: u64 = 1 << 20;
+    let shares = |bytes| {
+        let env = Env::fixed("unused").with_memory(bytes);
+        (env.memory.total() / MIB, env.cache.total() / MIB)
+    };
+    assert_eq!(shares(1024 * MIB), (776, 248));
+    assert_eq!(shares(64 * MIB), (56, 8));
+    assert_eq!(shares(12 * MIB), (12, 4), "too little to be shared");
+}

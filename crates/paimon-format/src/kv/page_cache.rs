@@ -54,6 +54,16 @@ impl PageCache {
         self.retain(|_, file| file.used_ms >= before_ms);
     }
 
+    /// Lets go of the pages of the file that was last read before all others. `false`: there is none.
+    pub fn remove_oldest(&self) -> bool {
+        let mut files = self.lock();
+        let oldest = files.iter().min_by_key(|(_, file)| file.used_ms);
+        let path = oldest.map(|(path, _)| Arc::clone(path));
+        let gone = path.and_then(|path| files.remove(&path));
+        drop(files);
+        gone.is_some()
+    }
+
     /// Lets go of all pages.
     pub fn clear(&self) {
         self.retain(|_, _| false);
@@ -76,8 +86,11 @@ impl PageCache {
     #[cfg(feature = "parquet")]
     pub(crate) fn put<P: Any + Send + Sync>(&self, path: &str, start: u64, page: P, bytes: u64) {
         let mut files = self.lock();
-        // A file that was removed meanwhile stays away.
+        // What was read of a file that was removed meanwhile is not kept.
         let Some(file) = files.get_mut(path) else { return };
+        if file.pages.contains_key(&start) {
+            return;
+        }
         let [own, shared] = &self.budgets;
         if let Some(own) = own.try_reserve(bytes)
             && let Some(shared) = shared.try_reserve(bytes)

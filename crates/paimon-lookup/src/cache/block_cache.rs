@@ -11,7 +11,8 @@ use super::lru::Lru;
 /// Parts of lookup files, decoded, by the number of the file. Indexes and filters have a share of their own: a pass over many blocks does
 /// not push them out. Pages of data files share the rest with the blocks.
 ///
-/// All of it also takes room in the process' one budget for caches. Blocks unused for longest make room; pages and indexes do not.
+/// All of it also takes room in the process' one budget for caches. Blocks unused for longest make room, and pages for indexes, without
+/// which no look-up in a lookup file is cheap.
 ///
 /// Source: `org.apache.paimon.io.cache.CacheManager`.
 #[derive(Debug)]
@@ -60,7 +61,11 @@ impl BlockCache {
 
     pub(crate) fn put_index(&self, file: u64, index: &Arc<SstIndex>) {
         let weight = index.memory_size() as u64;
-        let room = make_room(&mut lock(&self.blocks), &[&self.shared], weight);
+        let budgets = [&self.shared];
+        let mut room = make_room(&mut lock(&self.blocks), &budgets, weight);
+        while room.is_none() && weight <= self.shared.total() && self.pages.remove_oldest() {
+            room = make_room(&mut lock(&self.blocks), &budgets, weight);
+        }
         let Some(room) = room else { return };
         let held = Held {
             value: Arc::clone(index),

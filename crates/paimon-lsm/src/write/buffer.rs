@@ -120,7 +120,7 @@ impl WriteBuffer {
         if self.spills.is_empty()
             && let Some((sorted, mut memory)) = self.take_sorted().await?
         {
-            memory.extend(MergeMemory::of_free(self.records.budget(), 0).reservation);
+            memory.extend(MergeMemory::for_output(self.records.budget()));
             return Ok(BufferedRuns::Memory(Box::new(sorted.into_blocks(memory))));
         }
         let memory = match MergeMemory::for_all(self.records.budget(), self.spills.len() + 1) {

@@ -21,7 +21,7 @@ pub(super) struct MergeMemory {
     /// Runs that may be open at once, at least 2.
     pub(super) fan_in: usize,
     /// `None`: nothing was free, two runs are merged nevertheless.
-    pub(super) reservation: Option<Reservation>,
+    reservation: Option<Reservation>,
 }
 
 impl MergeMemory {
@@ -44,6 +44,11 @@ impl MergeMemory {
             fan_in: usize::try_from(fan_in).unwrap_or(runs).clamp(2, runs.max(2)),
             reservation,
         }
+    }
+
+    /// For what is made of rows that are merged with no others, if it is free.
+    pub(super) fn for_output(budget: &Budget) -> Option<Reservation> {
+        Self::of_free(budget, 0).reservation
     }
 
     /// The streams, which give the memory back when the last one is dropped.

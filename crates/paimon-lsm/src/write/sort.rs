@@ -12,14 +12,15 @@ use paimon_merge::MergeError;
 use paimon_merge::plan::{Block, BlockSources, RowRef, VersionOrder, Versioned};
 
 use super::records::BUFFER_LEVEL;
-use crate::compact::pipeline::SortedBlocks;
+use crate::compact::pipeline::{BLOCK_BYTES, SortedBlocks};
 
 /// Gathered batches are this large: many sorted runs may be merged at once, each with one or two of them in memory.
 const BATCH_ROWS: usize = 8192;
 pub(super) const BATCH_BYTES: usize = 512 << 10;
 /// Blocks are larger: they are made into rows one at a time.
 const BLOCK_ROWS: usize = 64 << 10;
-const BLOCK_BYTES: usize = 4 << 20;
+/// A key with so many times the rows of a block is cut, where it may be.
+const CUT_BLOCKS: usize = 4;
 /// As a limit.
 pub(super) const BATCH_LIMIT: BatchLimit = BatchLimit {
     rows: BATCH_ROWS,
@@ -152,6 +153,7 @@ impl SortedRows {
     pub(super) fn into_blocks(self, memory: Vec<Reservation>) -> BufferBlocks {
         BufferBlocks {
             rows: self,
+            is_cut: false,
             _memory: memory,
         }
     }
@@ -193,11 +195,13 @@ impl SortedRows {
 #[derive(Debug)]
 pub(super) struct BufferBlocks {
     rows: SortedRows,
+    /// The last block ended in the middle of a key.
+    is_cut: bool,
     _memory: Vec<Reservation>,
 }
 
 impl SortedBlocks for BufferBlocks {
-    fn next_block(&mut self) -> Result<Option<Block>, MergeError> {
+    fn next_block(&mut self, cut_keys: bool) -> Result<Option<Block>, MergeError> {
         let SortedRows {
             sources,
             rows,
@@ -207,21 +211,77 @@ impl SortedBlocks for BufferBlocks {
         } = &mut self.rows;
         let left = rows.get(*next..).unwrap_or_default();
         let wanted = (BLOCK_BYTES / *row_bytes).clamp(1, BLOCK_ROWS);
+        let most = if cut_keys { CUT_BLOCKS * wanted } else { usize::MAX };
         let batches = sources.batches();
+        let goes_on = std::mem::take(&mut self.is_cut);
         let (mut taken, mut ends) = (0, Vec::new());
         for versions in left.chunk_by(|&a, &b| compare_keys(batches, a, b).is_eq()) {
             if taken >= wanted {
                 break;
             }
-            taken += versions.len();
+            taken += versions.len().min(most);
             ends.push(taken as u32);
+            if versions.len() > most {
+                self.is_cut = true;
+                break;
+            }
         }
         let rows = left.get(..taken).unwrap_or_default().to_vec();
         *next += taken;
-        Ok((taken > 0).then(|| Block::of_keys(sources, rows, &ends)))
+        Ok((taken > 0).then(|| Block::of_keys(sources, rows, &ends, goes_on, self.is_cut)))
     }
 }
 
 fn no_rows() -> FormatError {
     FormatError::internal("a sorted buffer without rows")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{ArrayRef, Int8Array, Int64Array};
+    use paimon_format::kv::KvSchema;
+    use paimon_format::types::{DataField, DataType, TypeKind};
+
+    use super::*;
+
+    /// Sizes of the groups of each block, and whether its last one goes on.
+    fn blocks(keys: &[i64], cut_keys: bool) -> Vec<(Vec<usize>, bool)> {
+        let key = DataField::new(0, "k", DataType::not_null(TypeKind::BigInt));
+        let schema = Arc::new(KvSchema::new(0, vec![key], vec![0], None).unwrap());
+        let codec = KeyCodec::new(&schema).unwrap();
+        let columns: Vec<ArrayRef> = vec![
+            Arc::new(Int64Array::from_iter_values(0..keys.len() as i64)),
+            Arc::new(Int8Array::from(vec![0; keys.len()])),
+            Arc::new(Int64Array::from(keys.to_vec())),
+        ];
+        let columns = RecordBatch::try_new(Arc::clone(&schema.arrow), columns).unwrap();
+        let batch = KvBatch::new(&schema, columns, &codec, RowLevels::All(BUFFER_LEVEL)).unwrap();
+        let order = VersionOrder::new(&schema).unwrap();
+        let mut rows = SortedRows::new(vec![batch], &order, codec)
+            .unwrap()
+            .into_blocks(Vec::new());
+        let mut blocks = Vec::new();
+        while let Some(block) = rows.next_block(cut_keys).unwrap() {
+            let groups = block.groups();
+            blocks.push((groups.iter().map(<[RowRef]>::len).collect(), groups.open));
+        }
+        blocks
+    }
+
+    #[test]
+    fn a_key_with_very_many_versions_is_cut_where_it_may_be() {
+        let hot = 2 * CUT_BLOCKS * BLOCK_ROWS + 1;
+        let mut keys = vec![7; hot];
+        keys.extend([3, 3, 9, 9]);
+        assert_eq!(blocks(&keys, false), [(vec![2, hot], false), (vec![2], false)]);
+        let part = CUT_BLOCKS * BLOCK_ROWS;
+        // The last part has one version, and is a group for all that.
+        assert_eq!(
+            blocks(&keys, true),
+            [(vec![2, part], true), (vec![part], true), (vec![1, 2], false)]
+        );
+        assert_eq!(blocks(&[5, 4], true), [(vec![], false)], "single versions pass");
+    }
 }

@@ -1,6 +1,6 @@
 //! After a failure: what is still to be committed, and what is to be thrown away.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use paimon_format::ErrorKind;
@@ -50,19 +50,26 @@ impl FileStoreCommit {
     /// Deletes the files of messages that will never be committed. Call it only when no commit of them was tried, or failed with
     /// a conflict: after an unclear answer they may be part of a snapshot.
     ///
-    /// Files that a compaction only moved to another level belong to a snapshot and stay. What cannot be deleted is left for the
-    /// orphan check. Errors: `Invalid`, `Corrupt` when a partition is none of the table.
+    /// Files that a compaction only moved to another level belong to a snapshot and stay; sidecars that they got when they were moved go.
+    /// What cannot be deleted is left for the orphan check. Errors: `Invalid`, `Corrupt` when a partition is none of the table.
     pub async fn abort(&self, messages: &[CommitMessage]) -> Result<()> {
         for message in messages {
             let bucket = self.paths.bucket(&message.partition, message.bucket)?;
             let (data, compact) = (&message.increment.data, &message.increment.compact);
-            let before: HashSet<&str> = compact
-                .compact_before
+            let before = compact.compact_before.iter();
+            let before: HashMap<&str, &DataFileMeta> =
+                before.map(|file| (file.file_name.as_str(), file.as_ref())).collect();
+            let (moved, written): (Vec<_>, Vec<_>) = compact
+                .compact_after
                 .iter()
-                .map(|file| file.file_name.as_str())
-                .collect();
-            let moved = |file: &DataFileMeta| before.contains(file.file_name.as_str());
-            let written = compact.compact_after.iter().filter(|file| !moved(file));
+                .partition(|file| before.contains_key(file.file_name.as_str()));
+            for file in moved {
+                let had = before.get(file.file_name.as_str()).map(|file| &file.extra_files);
+                let is_new = |extra: &&String| had.is_some_and(|had| !had.contains(extra));
+                for extra in file.extra_files.iter().filter(is_new) {
+                    self.delete(bucket.extra_file(file, extra)).await;
+                }
+            }
             let files = data
                 .new_files
                 .iter()

@@ -625,12 +625,25 @@ async fn recovery_does_not_commit_files_that_are_gone() {
 #[tokio::test]
 async fn an_abort_deletes_what_was_written_and_nothing_else() {
     let table = table().await;
-    let (old, moved) = (file("old", 0, 1, 1), file("moved", 0, 2, 2));
+    let old = file("old", 0, 1, 1);
+    let mut moved = DataFileMeta::clone(&file("moved", 0, 2, 2));
+    moved.extra_files = vec!["moved.had".to_owned()];
+    let mut after = moved.upgrade(5);
+    after.extra_files.push("moved.got".to_owned());
     let mut message = append(1, 0, &[file("new", 0, 3, 3)]);
     message.increment.data.changelog_files = vec![file("changelog", 0, 3, 3)];
-    message.increment.compact.compact_before = vec![old, Arc::clone(&moved)];
-    message.increment.compact.compact_after = vec![file("merged", 5, 1, 1), Arc::new(moved.upgrade(5))];
-    for name in ["old", "moved", "new", "changelog", "merged", "stranger"] {
+    message.increment.compact.compact_before = vec![old, Arc::new(moved)];
+    message.increment.compact.compact_after = vec![file("merged", 5, 1, 1), Arc::new(after)];
+    for name in [
+        "old",
+        "moved",
+        "moved.had",
+        "moved.got",
+        "new",
+        "changelog",
+        "merged",
+        "stranger",
+    ] {
         table
             .storage
             .put(&format!("p=1/bucket-0/{name}"), Bytes::from("rows"))
@@ -641,7 +654,7 @@ async fn an_abort_deletes_what_was_written_and_nothing_else() {
     let left = names(&*table.storage, "p=1/bucket-0").await;
     assert_eq!(
         left,
-        ["moved", "old", "stranger"].map(|name| format!("p=1/bucket-0/{name}"))
+        ["moved", "moved.had", "old", "stranger"].map(|name| format!("p=1/bucket-0/{name}"))
     );
 }
 

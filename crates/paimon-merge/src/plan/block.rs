@@ -42,7 +42,9 @@ pub struct Block {
 impl Block {
     /// The versions of some keys, in key order: those of key `i` are `rows[ends[i - 1]..ends[i]]`, oldest first, at least one. A key's only
     /// version passes.
-    pub fn of_keys(sources: &BlockSources, rows: Vec<RowRef>, ends: &[u32]) -> Self {
+    ///
+    /// `goes_on`: the first key began in the block before; `open`: the last one goes on in the next block.
+    pub fn of_keys(sources: &BlockSources, rows: Vec<RowRef>, ends: &[u32], goes_on: bool, open: bool) -> Self {
         let mut spans = SpanList::default();
         let (mut merged, mut merged_ends) = (Vec::new(), Vec::new());
         let keys = KeyGroups {
@@ -51,9 +53,11 @@ impl Block {
             ends,
             open: false,
         };
-        for versions in keys.iter() {
+        let last = ends.len().saturating_sub(1);
+        for (key, versions) in keys.iter().enumerate() {
+            let is_part = (goes_on && key == 0) || (open && key == last);
             match versions {
-                [only] => spans.pass(only.batch, only.row..only.row + 1),
+                [only] if !is_part => spans.pass(only.batch, only.row..only.row + 1),
                 _ => {
                     merged.extend_from_slice(versions);
                     merged_ends.push(merged.len() as u32);
@@ -67,7 +71,7 @@ impl Block {
             spans: spans.0,
             rows: merged,
             ends: merged_ends,
-            open: false,
+            open,
         }
     }
 
@@ -222,11 +226,15 @@ mod tests {
             .into_iter()
             .map(at)
             .collect();
-        let block = Block::of_keys(&sources, rows.clone(), &[1, 2, 4, 7, 8]);
+        let block = Block::of_keys(&sources, rows.clone(), &[1, 2, 4, 7, 8], false, false);
         let pass = |batch, rows| Span::Pass { batch, rows };
         assert_eq!(block.spans, [pass(0, 4..6), Span::Groups(2), pass(0, 9..10)]);
         let groups: Vec<Vec<RowRef>> = block.groups().iter().map(<[RowRef]>::to_vec).collect();
         assert_eq!(groups, [rows[2..4].to_vec(), rows[4..7].to_vec()]);
         assert_eq!(block.all_rows().collect::<Vec<_>>(), rows);
+        // Parts of a key are groups, also those of one version.
+        let part = Block::of_keys(&sources, rows.clone(), &[1, 2, 4, 7, 8], true, true);
+        assert_eq!(part.spans, [Span::Groups(1), pass(0, 5..6), Span::Groups(3)]);
+        assert!(part.groups().open && !block.groups().open);
     }
 }

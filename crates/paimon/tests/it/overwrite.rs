@@ -7,7 +7,8 @@ use paimon::format::meta::CommitMessage;
 use paimon::format::options::Options;
 use paimon::manifest::snapshot::CommitKind;
 use paimon::{
-    ErrorKind, SchemaBuilder, SchemaChange, Selection, StopSignal, Table, TableSchema, TimeTravel, WriteBuilder,
+    ErrorKind, Rescaled, SchemaBuilder, SchemaChange, Selection, StopSignal, Table, TableSchema, TimeTravel,
+    WriteBuilder,
 };
 
 use crate::support::{Place, commit, kv, kv_schema, rows, rows_of};
@@ -227,6 +228,7 @@ async fn partitions_get_another_number_of_buckets() {
 
     let rescaled = table.rescale(4, &part("a"), &StopSignal::never()).await.unwrap();
     let found: Vec<_> = rescaled
+        .partitions
         .iter()
         .map(|part| (part.partition.to_string(), part.buckets_before, part.rows))
         .collect();
@@ -257,12 +259,13 @@ async fn partitions_get_another_number_of_buckets() {
             .rescale(4, &Selection::all(), &StopSignal::never())
             .await
             .unwrap()
+            .partitions
             .len(),
         1
     );
     assert_eq!(
         table.rescale(4, &Selection::all(), &StopSignal::never()).await.unwrap(),
-        []
+        Rescaled::default()
     );
     write(&table.write_builder(), &[("b", 1, 1001)]).await.unwrap();
     let mut expected = expected;
@@ -286,7 +289,12 @@ async fn a_partition_without_rows_is_rescaled_too() {
     commit(&table, &[("+I", 1, "a")]).await;
     commit(&table, &[("-D", 1, "a")]).await;
     assert_eq!(
-        table.rescale(2, &Selection::all(), &StopSignal::never()).await.unwrap()[0].rows,
+        table
+            .rescale(2, &Selection::all(), &StopSignal::never())
+            .await
+            .unwrap()
+            .partitions[0]
+            .rows,
         0
     );
     let table = table.refreshed().await.unwrap();

@@ -79,7 +79,7 @@ pub(crate) struct Compact {
 impl Compact {
     pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<(), CliError> {
         if let Some(memory) = self.memory {
-            session.env.memory = Budget::new(memory);
+            session.env = session.env.clone().with_memory(memory);
         }
         if let Some(disk) = self.disk {
             session.env.disk = Budget::new(disk);

@@ -51,8 +51,8 @@ impl OpenSection {
     }
 
     /// One run in memory, which `work` merges, being done with the section before.
-    pub(super) fn sorted(rows: Box<dyn SortedBlocks>, work: &mut Work) -> Self {
-        work.blocks = Blocks::Sorted(rows);
+    pub(super) fn sorted(rows: Box<dyn SortedBlocks>, cut_keys: bool, work: &mut Work) -> Self {
+        work.blocks = Blocks::Sorted(rows, cut_keys);
         Self {
             readers: Vec::new(),
             ended: Vec::new(),
@@ -115,7 +115,7 @@ impl OpenSection {
                     Some(batch) => plan.push(run, batch),
                     None => plan.end(run),
                 }),
-                Blocks::None | Blocks::Sorted(_) => Ok(()),
+                Blocks::None | Blocks::Sorted(..) => Ok(()),
             });
             match pushed.await {
                 Err(LsmError::Merge(MergeError::Unsorted { run })) => return Err(self.unsorted(run)),
@@ -240,8 +240,8 @@ impl MergedRuns {
     }
 
     /// The same of one run in memory.
-    pub(super) fn of_sorted(env: &Env, rows: Box<dyn SortedBlocks>, mut work: Work) -> Self {
-        let section = OpenSection::sorted(rows, &mut work);
+    pub(super) fn of_sorted(env: &Env, rows: Box<dyn SortedBlocks>, cut_keys: bool, mut work: Work) -> Self {
+        let section = OpenSection::sorted(rows, cut_keys, &mut work);
         Self {
             env: env.clone(),
             section: Some(section),

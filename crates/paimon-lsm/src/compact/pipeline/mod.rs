@@ -37,7 +37,9 @@ use work::Output;
 pub use job::{JobLookup, MergeJob, PipelineSettings, StageKind};
 pub use outputs::{MergeSinks, Merged};
 pub use shares::MIN_MERGE_BYTES;
-pub(crate) use streams::{BufferedRuns, STREAMS_OUTPUT_BYTES, collect_buffered, merge_buffered, spill_streams};
+pub(crate) use streams::{
+    BLOCK_BYTES, BufferedRuns, STREAMS_OUTPUT_BYTES, collect_buffered, merge_buffered, spill_streams,
+};
 pub(crate) use work::SortedBlocks;
 
 /// Merges files of one bucket. Cheap to clone; it holds no state between calls.

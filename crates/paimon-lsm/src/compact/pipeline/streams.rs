@@ -18,7 +18,8 @@ use crate::spill::{SpillFile, SpillWriter};
 
 /// Memory that such a merge uses beside its runs: blocks, and batches that are made.
 pub(crate) const STREAMS_OUTPUT_BYTES: u64 = 16 << 20;
-const BLOCK_BYTES: usize = 4 << 20;
+/// Batches that a block points into, or rows of it that are in memory already.
+pub(crate) const BLOCK_BYTES: usize = 4 << 20;
 const ASSEMBLE_BYTES: usize = 6 << 20;
 
 /// What leaves a write buffer: sorted runs in which a key may occur often.
@@ -100,7 +101,7 @@ fn open_merge(
     };
     let work = Work::new(schema, Merging::StageBesideInput(stage), Some(assembler()?), changelog)?;
     match runs {
-        BufferedRuns::Memory(rows) => Ok(MergedRuns::of_sorted(env, rows, work)),
+        BufferedRuns::Memory(rows) => Ok(MergedRuns::of_sorted(env, rows, plan.cut_keys, work)),
         BufferedRuns::Streams(runs) => MergedRuns::new(env, readers(runs), schema, plan, work),
     }
 }

@@ -35,8 +35,9 @@ pub(super) enum Merging {
 
 /// Rows that are in key order already, versions of a key oldest first: blocks without a merge.
 pub(crate) trait SortedBlocks: Send {
-    /// The next stretch of keys, each with all of its versions; `None` at the end. CPU-bound.
-    fn next_block(&mut self) -> Result<Option<Block>, MergeError>;
+    /// The next stretch of keys, each with all of its versions, or cut where there are very many and `cut_keys` allows it; `None` at the
+    /// end. CPU-bound.
+    fn next_block(&mut self, cut_keys: bool) -> Result<Option<Block>, MergeError>;
 }
 
 /// Where blocks come from.
@@ -45,8 +46,8 @@ pub(super) enum Blocks {
     None,
     /// Runs.
     Plan(Box<MergePlan>),
-    /// One run in memory.
-    Sorted(Box<dyn SortedBlocks>),
+    /// One run in memory, and whether its keys may be cut.
+    Sorted(Box<dyn SortedBlocks>, bool),
 }
 
 /// Travels to the CPU pool and back, once a block, twice if old rows are looked up.
@@ -99,7 +100,7 @@ impl Work {
         let step = match &mut self.blocks {
             Blocks::None => Step::Done,
             Blocks::Plan(plan) => plan.step()?,
-            Blocks::Sorted(sorted) => sorted.next_block()?.map_or(Step::Done, Step::Block),
+            Blocks::Sorted(sorted, cut_keys) => sorted.next_block(*cut_keys)?.map_or(Step::Done, Step::Block),
         };
         let block = match step {
             Step::NeedInput(_) => return Ok(Progress::Starving),
