@@ -6,7 +6,7 @@ use std::sync::Arc;
 use paimon_format::meta::DataFileMeta;
 
 /// Puts the files of one writer in the order of their counters, whatever its clock did meanwhile; those of several writers by the times at which
-/// they were made. What tells neither stays in the order given.
+/// they were made, as their clocks had it. What tells neither stays in the order given.
 pub(super) fn as_written(files: Vec<Arc<DataFileMeta>>) -> Vec<Arc<DataFileMeta>> {
     let mut positions: HashMap<String, usize> = HashMap::new();
     let mut writers: Vec<Vec<(u64, Arc<DataFileMeta>)>> = Vec::new();

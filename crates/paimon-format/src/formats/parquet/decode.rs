@@ -11,7 +11,7 @@ use parquet::arrow::{FieldLevels, ProjectionMask, parquet_to_arrow_field_levels,
 use parquet::file::metadata::ParquetMetaData;
 
 use super::footer::footer_of;
-use super::pages::{PagedRowGroup, Pages};
+use super::pages::{PagePart, PagedRowGroup, Pages};
 use crate::error::FormatError;
 use crate::formats::adapt::{absent, adapt};
 use crate::formats::caught::caught;
@@ -223,7 +223,7 @@ pub fn decode(
     let footer = footer_of(path, &file)?;
     let open = Arc::new(OpenFile::new(path, footer.metadata, fields)?);
     let pages = Arc::new(Pages::new(file.len() as u64));
-    pages.insert(0, file);
+    pages.insert(0, PagePart::Stored(file));
     let groups = (0..open.metadata.num_row_groups()).filter_map(|i| Some((i, open.row_group(i)?.1)));
     let groups: Vec<_> = groups.filter(|(_, rows)| *rows > 0).collect();
     let batch_rows = batch_rows.max(1) as u64;

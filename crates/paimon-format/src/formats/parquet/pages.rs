@@ -17,13 +17,21 @@ use crate::kv::PageCache;
 
 /// Fetched byte ranges of one file, by their place in it. Filled ahead of the decoder, emptied behind it.
 ///
-/// Pages that another read has left in a [`PageCache`] are held here, too, in place of their bytes.
+/// Pages that another read has left in a [`PageCache`] are here, too, in place of their bytes.
 #[derive(Debug)]
 pub(super) struct Pages {
     file_size: u64,
     ranges: Mutex<BTreeMap<u64, Bytes>>,
     cache: Option<(Arc<str>, PageCache)>,
     held: Mutex<HashMap<u64, Arc<Page>>>,
+}
+
+/// A part of a file that is at hand.
+pub(super) enum PagePart {
+    /// As it lies in the file.
+    Stored(Bytes),
+    /// Of a [`PageCache`].
+    Decompressed(Arc<Page>),
 }
 
 impl Pages {
@@ -46,13 +54,10 @@ impl Pages {
         }
     }
 
-    /// Holds the page at this place until it is removed, if the cache has it. `false`: its bytes are needed.
-    pub(super) fn hold(&self, start: u64) -> bool {
-        let cached = self.cache.as_ref();
-        let page: Option<Arc<Page>> = cached.and_then(|(path, cache)| cache.get(path, start));
-        let Some(page) = page else { return false };
-        lock(&self.held).insert(start, page);
-        true
+    /// The page at this place, if the cache has it. `None`: its bytes are needed.
+    pub(super) fn cached(&self, start: u64) -> Option<Arc<Page>> {
+        let (path, cache) = self.cache.as_ref()?;
+        cache.get(path, start)
     }
 
     fn held(&self, start: u64) -> Option<Page> {
@@ -70,8 +75,15 @@ impl Pages {
         }
     }
 
-    pub(super) fn insert(&self, start: u64, bytes: Bytes) {
-        lock(&self.ranges).insert(start, bytes);
+    pub(super) fn insert(&self, start: u64, part: PagePart) {
+        match part {
+            PagePart::Stored(bytes) => {
+                lock(&self.ranges).insert(start, bytes);
+            }
+            PagePart::Decompressed(page) => {
+                lock(&self.held).insert(start, page);
+            }
+        }
     }
 
     pub(super) fn remove(&self, start: u64) {

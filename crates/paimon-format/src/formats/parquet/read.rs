@@ -11,7 +11,7 @@ use futures::stream;
 
 use super::decode::{Decoder, OpenFile};
 use super::footer::{Tail, read_footer};
-use super::pages::Pages;
+use super::pages::{PagePart, Pages};
 use super::prune::wanted_rows;
 use super::window::{PageBytes, Planner, Window};
 use crate::env::Env;
@@ -67,7 +67,7 @@ struct Reader<F> {
 }
 
 /// Pages by their place in the file.
-type Fetched = Result<Vec<(u64, Bytes)>, FormatError>;
+type Fetched = Result<Vec<(u64, PagePart)>, FormatError>;
 
 /// A window whose pages are planned, and perhaps on their way.
 struct Fetch {
@@ -131,6 +131,9 @@ where
             self.decoder = Some(decoder);
             self.planner.observe(row_group, bytes.div_ceil(count.max(1)));
             self.current.rows.start += count;
+            if self.current.rows.start == self.current.rows.end {
+                self.release_read();
+            }
             if let Some(made) = made {
                 return Ok(Some(made));
             }
@@ -150,8 +153,8 @@ where
         let fetched = started
             .await
             .map_err(|_| FormatError::internal("a read ended without a result"))??;
-        for (start, bytes) in fetched {
-            self.pages.insert(start, bytes);
+        for (start, part) in fetched {
+            self.pages.insert(start, part);
         }
         self.held.extend(window.pages.iter().cloned());
         self.current = window;
@@ -160,6 +163,19 @@ where
             window,
         });
         Ok(true)
+    }
+
+    /// Lets go of the pages that are read to their end. Whoever merges many files waits long for the next window of one, and a page can be as
+    /// large as its widest row.
+    fn release_read(&mut self) {
+        let (end, pages) = (self.current.rows.end, &self.pages);
+        self.held.retain(|page| {
+            let needed = page.end_row > end;
+            if !needed {
+                pages.remove(page.bytes.start);
+            }
+            needed
+        });
     }
 
     /// Lets go of the pages that `next` does not need.
@@ -181,11 +197,12 @@ where
         let mut here = Vec::new();
         let mut missing: Vec<PageBytes> = Vec::new();
         for page in &window.pages {
-            if self.pages.hold(page.bytes.start) {
+            if let Some(cached) = self.pages.cached(page.bytes.start) {
+                here.push((page.bytes.start, PagePart::Decompressed(cached)));
                 continue;
             }
             match self.tail.get(&page.bytes) {
-                Some(bytes) => here.push((page.bytes.start, bytes)),
+                Some(bytes) => here.push((page.bytes.start, PagePart::Stored(bytes))),
                 None => missing.push(page.clone()),
             }
         }
@@ -226,7 +243,7 @@ async fn fetch(storage: &dyn Storage, path: &str, pages: &[PageBytes]) -> Fetche
             current = fetched.next();
         }
         match current.and_then(|(range, bytes)| part(bytes, range.start, &page.bytes)) {
-            Some(bytes) => found.push((page.bytes.start, bytes)),
+            Some(bytes) => found.push((page.bytes.start, PagePart::Stored(bytes))),
             None => {
                 let message = format!("bytes {:?} were asked for, fewer came", page.bytes);
                 return Err(FormatError::corrupt(path, message));

@@ -158,7 +158,13 @@ pub(super) const SECTION: Section = Section {
             Honoured,
             "",
         ),
-        KnownOption::new("lookup.cache-max-memory-size", MemorySize, Some("256 mb"), Honoured, ""),
+        KnownOption::new(
+            "lookup.cache-max-memory-size",
+            MemorySize,
+            Some("256 mb"),
+            Honoured,
+            "all tables together take at most a quarter of the memory",
+        ),
         KnownOption::new(
             "lookup.cache.high-priority-pool-ratio",
             Double,

@@ -239,7 +239,8 @@ fn pages_are_shared(#[case] room: u64) {
     // The footer is always read.
     let footer = 64 << 10;
     match room {
-        1000 => assert_eq!((cache.bytes(), fetched[4]), (0, fetched[2])),
+        // Not even one page of rows.
+        1000 => assert!(cache.bytes() < 1000 && fetched[4] == fetched[2], "{fetched:?}"),
         300_000 => assert!(cache.bytes() > 200_000 && fetched[4] > footer && fetched[4] < fetched[0] + fetched[2]),
         _ => assert!(
             fetched[1] <= footer && fetched[4] <= footer && fetched[2] > footer,
