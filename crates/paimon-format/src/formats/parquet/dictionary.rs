@@ -7,20 +7,24 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType as ArrowType;
 
-/// So many rows of a row group's first batch decide; with fewer a dictionary is tried.
+/// So many rows of a row group's first batch decide; with fewer a dictionary is tried, unless they are more than it holds.
 const SAMPLE_ROWS: usize = 8192;
-/// With so few repeated values among them there are hundreds of thousands of distinct ones, more than a dictionary page holds.
-const MOST_REPEATED: usize = SAMPLE_ROWS / 100;
+/// With fewer than one in so many values repeated there are hundreds of thousands of distinct ones, more than a dictionary page holds.
+const ONE_REPEATED_IN: usize = 100;
 
 /// Whether the values of a column, by its first rows, hardly repeat: a dictionary would be filled, then given up. Only flat columns are
-/// judged.
+/// judged. `dictionary_bytes`: what a dictionary may hold; a single wide value in it would be held by every reader of the row group.
 ///
 /// Source: `org.apache.parquet.column.values.fallback.FallbackValuesWriter`, which decides after the first page.
-pub(super) fn hardly_repeats(column: &ArrayRef) -> bool {
-    if column.len() < SAMPLE_ROWS {
+pub(super) fn hardly_repeats(column: &ArrayRef, dictionary_bytes: usize) -> bool {
+    let sample = column.slice(0, column.len().min(SAMPLE_ROWS));
+    let is_large = || {
+        let bytes = sample.to_data().get_slice_memory_size();
+        bytes.is_ok_and(|bytes| bytes > dictionary_bytes)
+    };
+    if sample.len() < SAMPLE_ROWS && !is_large() {
         return false;
     }
-    let sample = column.slice(0, SAMPLE_ROWS);
     match sample.data_type() {
         ArrowType::Utf8 => are_distinct(sample.as_string::<i32>().iter()),
         ArrowType::Binary => are_distinct(sample.as_binary::<i32>().iter()),
@@ -28,15 +32,19 @@ pub(super) fn hardly_repeats(column: &ArrayRef) -> bool {
             let data = sample.to_data();
             let bytes = data.buffers().first().map(|buffer| buffer.as_slice());
             let bytes = bytes.and_then(|bytes| bytes.get(data.offset() * width..));
-            bytes.is_some_and(|bytes| are_distinct(bytes.chunks_exact(width).take(SAMPLE_ROWS)))
+            bytes.is_some_and(|bytes| are_distinct(bytes.chunks_exact(width).take(sample.len())))
         }),
     }
 }
 
 fn are_distinct<T: Copy + Hash + Eq>(values: impl Iterator<Item = T>) -> bool {
     let mut seen = HashSet::with_capacity(SAMPLE_ROWS);
-    let repeated = values.filter(|value| !seen.insert(*value));
-    repeated.take(MOST_REPEATED + 1).count() <= MOST_REPEATED
+    let (mut all, mut repeated) = (0, 0);
+    for value in values {
+        all += 1;
+        repeated += usize::from(!seen.insert(value));
+    }
+    repeated <= all / ONE_REPEATED_IN
 }
 
 #[cfg(test)]
@@ -52,21 +60,36 @@ mod tests {
     use crate::formats::parquet::write::ParquetEncoder;
     use crate::types::{DataField, DataType, TypeKind, arrow_schema};
 
+    const MIB: usize = 1 << 20;
+
     #[test]
     fn long_columns_of_distinct_values_alone_go_without() {
         let rows = || 0..3 * SAMPLE_ROWS as i64;
         let distinct: ArrayRef = Arc::new(Int64Array::from_iter_values(rows()));
-        assert!(hardly_repeats(&distinct));
-        assert!(hardly_repeats(&distinct.slice(SAMPLE_ROWS, SAMPLE_ROWS)));
-        assert!(!hardly_repeats(&distinct.slice(0, SAMPLE_ROWS - 1)), "too few to tell");
+        assert!(hardly_repeats(&distinct, MIB));
+        assert!(hardly_repeats(&distinct.slice(SAMPLE_ROWS, SAMPLE_ROWS), MIB));
+        assert!(
+            !hardly_repeats(&distinct.slice(0, SAMPLE_ROWS - 1), MIB),
+            "too few to tell"
+        );
         let texts: ArrayRef = Arc::new(StringArray::from_iter_values(rows().map(|row| format!("text {row}"))));
-        assert!(hardly_repeats(&texts));
+        assert!(hardly_repeats(&texts, MIB));
         let few: ArrayRef = Arc::new(Int32Array::from_iter_values(rows().map(|row| row as i32 % 5000)));
-        assert!(!hardly_repeats(&few));
+        assert!(!hardly_repeats(&few, MIB));
         let nulls: ArrayRef = Arc::new(Int64Array::from_iter(rows().map(|row| (row % 2 == 0).then_some(row))));
-        assert!(!hardly_repeats(&nulls), "nulls repeat");
+        assert!(!hardly_repeats(&nulls, MIB), "nulls repeat");
+        let wide = |length: usize| -> ArrayRef {
+            Arc::new(StringArray::from_iter_values(
+                (0..20).map(|row| format!("{row}{}", "x".repeat(length))),
+            ))
+        };
+        assert!(
+            hardly_repeats(&wide(MIB / 10), MIB),
+            "a dictionary does not hold even the first rows"
+        );
+        assert!(!hardly_repeats(&wide(MIB / 100), MIB));
         let flags: ArrayRef = Arc::new(BooleanArray::from_iter(rows().map(|row| Some(row > 9))));
-        assert!(!hardly_repeats(&flags));
+        assert!(!hardly_repeats(&flags, MIB));
     }
 
     /// Whether each column of a file has a dictionary: an INT that repeats, and two whose values are distinct.

@@ -4,7 +4,6 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use bytes::Bytes;
 use futures::StreamExt;
 use futures::channel::oneshot;
 use futures::stream;

@@ -84,7 +84,9 @@ impl ParquetEncoder {
     fn column_writers(&self, first: &RecordBatch) -> Result<Vec<ArrowColumnWriter>, ParquetError> {
         let index = self.writer.flushed_row_groups().len();
         let columns = self.schema.fields().iter().zip(first.columns());
-        let plain = columns.filter(|(_, column)| self.settings.dictionary.default && hardly_repeats(column));
+        let plain = columns.filter(|(_, column)| {
+            self.settings.dictionary.default && hardly_repeats(column, self.settings.dictionary_page_bytes)
+        });
         let plain: Vec<&str> = plain.map(|(field, _)| field.name().as_str()).collect();
         if plain.is_empty() {
             return self.factory.create_column_writers(index);
