@@ -42,6 +42,8 @@ fn main() -> Result<()> {
             ("repeat", "6"),
         ];
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+        // Java has warm-up rounds, too.
+        ingest(&worker, &table, &batches, commits as usize, write_only)?;
         for _ in 0..flags.number("repeat", 3)? {
             let seconds = ingest(&worker, &table, &batches, commits as usize, write_only)?;
             let lines = oracle.bench("write", name, &java_flags)?;

@@ -14,6 +14,10 @@ use crate::env::{Budget, Reservation};
 /// Only pages of Parquet files are kept, of those that are compressed and have an offset index.
 #[derive(Clone, Debug)]
 pub struct PageCache {
+    #[cfg_attr(
+        not(feature = "parquet"),
+        expect(dead_code, reason = "only pages of Parquet files are kept")
+    )]
     budgets: [Budget; 2],
     files: Arc<Mutex<HashMap<Arc<str>, FilePages>>>,
 }
