@@ -5,7 +5,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 
 use insta::assert_snapshot;
 
-use crate::support::{Shell, paimon};
+use crate::support::{Shell, create_table, paimon};
 
 /// Two writes, a full compaction, a delete.
 async fn shop() -> Shell {
@@ -144,17 +144,7 @@ fn a_follower_goes_on_after_a_kill_and_ends_when_interrupted() {
     let dir = tempfile::tempdir().unwrap();
     let table = dir.path().join("t");
     let table = table.to_str().unwrap();
-    let create = [
-        "create",
-        table,
-        "--column",
-        "k BIGINT",
-        "--primary-key",
-        "k",
-        "-D",
-        "bucket=1",
-    ];
-    paimon(&create, "");
+    create_table(table, &["k BIGINT"], &["bucket=1"]);
     let write = |k: i64| paimon(&["write", table, "--format", "json"], &format!("{{\"k\":{k}}}\n"));
     let row = |k: i64| format!("{{\"rowkind\":\"+I\",\"k\":{k}}}");
     // It waits for the first snapshot, and for each further one.

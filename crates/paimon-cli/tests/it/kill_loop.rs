@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::support::{paimon, run_time};
+use crate::support::{create_table, paimon, run_time};
 use crate::table_files::Leftovers;
 
 /// How many kills `PAIMON_TEST_KILLS` asks for. Without it the loop goes on for [`run_time`].
@@ -274,7 +274,6 @@ fn snapshots(table: &str) -> Vec<u64> {
 
 /// A table whose compactions make data files, changelog files, deletion vectors and lookup files.
 fn create(table: &str) {
-    let columns = ["--column", "k BIGINT", "--column", "n BIGINT", "--primary-key", "k"];
     let options = [
         "bucket=2",
         "write-only=true",
@@ -286,9 +285,7 @@ fn create(table: &str) {
         "lookup.remote-file.enabled=true",
         "manifest.merge-min-count=5",
     ];
-    let options = options.iter().flat_map(|option| ["-D", option]);
-    let args: Vec<&str> = ["create", table].into_iter().chain(columns).chain(options).collect();
-    paimon(&args, "");
+    create_table(table, &["k BIGINT", "n BIGINT"], &options);
 }
 
 #[test]

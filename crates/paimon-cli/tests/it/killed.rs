@@ -10,6 +10,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::support::create_table;
+
 const RECORDS: usize = 20_000;
 const KEYS: usize = 100;
 
@@ -48,16 +50,12 @@ fn every_record_counts_once_however_often_it_is_killed() {
         writeln!(lines, "{{\"k\":{},\"n\":1}}", record % KEYS).unwrap();
     }
     std::fs::write(input, lines).unwrap();
-    let columns = ["--column", "k INT", "--column", "n BIGINT", "--primary-key", "k"];
     let options = [
-        "-D",
         "bucket=2",
-        "-D",
         "merge-engine=aggregation",
-        "-D",
         "fields.n.aggregate-function=sum",
     ];
-    ok(&[&["create", table], columns.as_slice(), &options].concat());
+    create_table(table, &["k INT", "n BIGINT"], &options);
 
     let ingest = [
         "ingest",

@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use serde_json::json;
 
-use crate::support::{paimon, run_time};
+use crate::support::{create_table, paimon, run_time};
 
 /// Commits until the time is up; keys come back, some are deleted. Returns the rows that must be there.
 fn write(table: &str, started: Instant) -> BTreeMap<i64, i64> {
@@ -70,23 +70,7 @@ fn a_writer_and_a_compactor_do_not_disturb_each_other() {
     let dir = tempfile::tempdir().unwrap();
     let table = dir.path().join("t");
     let table = table.to_str().unwrap();
-    paimon(
-        &[
-            "create",
-            table,
-            "--column",
-            "k BIGINT",
-            "--column",
-            "v BIGINT",
-            "--primary-key",
-            "k",
-            "-D",
-            "bucket=2",
-            "-D",
-            "write-only=true",
-        ],
-        "",
-    );
+    create_table(table, &["k BIGINT", "v BIGINT"], &["bucket=2", "write-only=true"]);
     let started = Instant::now();
     let done = AtomicBool::new(false);
     let (expected, compacted) = thread::scope(|scope| {

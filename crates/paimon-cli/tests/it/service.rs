@@ -10,12 +10,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::support::{Shell, paimon};
+use crate::support::{Shell, create_table, paimon};
 
 fn create(table: &str) {
-    let columns = ["--column", "k BIGINT", "--column", "v BIGINT", "--primary-key", "k"];
-    let options = ["-D", "bucket=1", "-D", "write-only=true"];
-    paimon(&[&["create", table], columns.as_slice(), &options].concat(), "");
+    create_table(table, &["k BIGINT", "v BIGINT"], &["bucket=1", "write-only=true"]);
 }
 
 fn write(table: &str, commit: i64) {

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::support::paimon;
+use crate::support::{create_table, paimon};
 
 /// A table of one bucket that counts, whose full buffer becomes a file at once.
 struct Place {
@@ -24,7 +24,6 @@ impl Place {
     fn new(options: &[&str]) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let table = dir.path().join("t").to_str().unwrap().to_owned();
-        let columns = ["k BIGINT", "n BIGINT", "v STRING"].map(|column| ["--column", column]);
         let fixed = [
             "bucket=1",
             "merge-engine=aggregation",
@@ -33,9 +32,11 @@ impl Place {
             "write-buffer-spillable=false",
             "target-file-size=64 kb",
         ];
-        let options: Vec<[&str; 2]> = fixed.iter().chain(options).map(|option| ["-D", *option]).collect();
-        let args = ["create", table.as_str(), "--primary-key", "k"];
-        paimon(&[&args, columns.as_flattened(), options.as_flattened()].concat(), "");
+        create_table(
+            &table,
+            &["k BIGINT", "n BIGINT", "v STRING"],
+            &[fixed.as_slice(), options].concat(),
+        );
         Self { dir, table }
     }
 

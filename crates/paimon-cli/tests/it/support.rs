@@ -118,6 +118,15 @@ pub(crate) fn run_time() -> Duration {
     Duration::from_secs(seconds.unwrap_or(8))
 }
 
+/// Makes a table, by a process. Its primary key is the first of the columns, each a name and a type.
+pub(crate) fn create_table(table: &str, columns: &[&str], options: &[&str]) {
+    let key = columns[0].split(' ').next().unwrap();
+    let columns = columns.iter().flat_map(|column| ["--column", column]);
+    let options = options.iter().flat_map(|option| ["-D", option]);
+    let args = ["create", table, "--primary-key", key].into_iter();
+    paimon(&args.chain(columns).chain(options).collect::<Vec<_>>(), "");
+}
+
 /// Runs `paimon ARGS` as a process of its own; gives its lines of JSON.
 pub(crate) fn paimon(args: &[&str], input: &str) -> Vec<Value> {
     let mut child = Command::new(env!("CARGO_BIN_EXE_paimon"))

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::support::paimon;
+use crate::support::{create_table, paimon};
 
 /// A folder with a table that has a large top level and level-0 files across it.
 struct Place {
@@ -18,19 +18,8 @@ impl Place {
     fn new(options: &[&str]) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let table = dir.path().join("t").to_str().unwrap().to_owned();
-        let columns = ["--column", "k BIGINT", "--column", "v STRING", "--primary-key", "k"];
-        let fixed = [
-            "-D",
-            "bucket=1",
-            "-D",
-            "write-only=true",
-            "-D",
-            "target-file-size=16 kb",
-        ];
-        paimon(
-            &[&["create", table.as_str()], columns.as_slice(), &fixed, options].concat(),
-            "",
-        );
+        let fixed = ["bucket=1", "write-only=true", "target-file-size=16 kb"];
+        create_table(&table, &["k BIGINT", "v STRING"], &[fixed.as_slice(), options].concat());
         let place = Self { dir, table };
         place.write((0..3000).map(|key| (key, "+I", format!("{:x}", key * 7919 % 65521))));
         place.ok(&["compact", &place.table, "--full"]);
@@ -192,23 +181,18 @@ fn parts_in_processes_of_their_own_make_the_same_table_as_one_process() {
 
 #[test]
 fn with_a_changelog_by_look_ups() {
-    check_equal_to_one_process(&["-D", "changelog-producer=lookup"]);
+    check_equal_to_one_process(&["changelog-producer=lookup"]);
 }
 
 #[test]
 fn with_a_changelog_by_full_compactions() {
-    check_equal_to_one_process(&["-D", "changelog-producer=full-compaction"]);
+    check_equal_to_one_process(&["changelog-producer=full-compaction"]);
 }
 
 /// Parts to a level below the top find old rows in files that they share, and mark them in one index file.
 #[test]
 fn with_deletion_vectors() {
-    let place = Place::new(&[
-        "-D",
-        "deletion-vectors.enabled=true",
-        "-D",
-        "num-sorted-run.compaction-trigger=2",
-    ]);
+    let place = Place::new(&["deletion-vectors.enabled=true", "num-sorted-run.compaction-trigger=2"]);
     let copy = place.path("copy");
     copy_folder(Path::new(&place.table), Path::new(&copy));
     place.ok(&["compact", &copy]);

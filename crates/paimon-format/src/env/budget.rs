@@ -69,6 +69,15 @@ impl Budget {
         })
     }
 
+    /// Takes `bytes` of each of several budgets if they are free in all of them.
+    pub fn try_reserve_of_each<'a>(
+        budgets: impl IntoIterator<Item = &'a Self>,
+        bytes: u64,
+    ) -> Option<Vec<Reservation>> {
+        let budgets = budgets.into_iter();
+        budgets.map(|budget| budget.try_reserve(bytes)).collect()
+    }
+
     /// Takes between `min` and `max` bytes: as much as is free, waiting until `min` are.
     ///
     /// Errors: `Invalid` when `min` is more than the whole budget.
@@ -124,6 +133,18 @@ mod tests {
         drop(first);
         assert_eq!(budget.free(), 70);
         assert!(budget.try_reserve(71).is_none());
+    }
+
+    #[test]
+    fn bytes_of_several_budgets_are_taken_of_all_or_of_none() {
+        let budgets = [Budget::new(100), Budget::new(50)];
+        let free = || budgets.each_ref().map(Budget::free);
+        assert!(Budget::try_reserve_of_each(&budgets, 51).is_none());
+        assert_eq!(free(), [100, 50]);
+        let held = Budget::try_reserve_of_each(&budgets, 50);
+        assert_eq!(free(), [50, 0]);
+        drop(held);
+        assert_eq!(free(), [100, 50]);
     }
 
     #[test]

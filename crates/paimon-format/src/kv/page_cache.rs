@@ -28,7 +28,7 @@ type Page = Arc<dyn Any + Send + Sync>;
 /// The pages of one file, by their place in it.
 #[derive(Debug, Default)]
 struct FilePages {
-    pages: HashMap<u64, (Page, [Reservation; 2])>,
+    pages: HashMap<u64, (Page, Vec<Reservation>)>,
     used_ms: i64,
 }
 
@@ -45,7 +45,7 @@ impl PageCache {
     pub fn bytes(&self) -> u64 {
         let files = self.lock();
         let pages = files.values().flat_map(|file| file.pages.values());
-        pages.map(|(_, [own, _])| own.bytes()).sum()
+        pages.filter_map(|(_, room)| room.first()).map(Reservation::bytes).sum()
     }
 
     /// Lets go of the pages of these data files.
@@ -95,11 +95,8 @@ impl PageCache {
         if file.pages.contains_key(&start) {
             return;
         }
-        let [own, shared] = &self.budgets;
-        if let Some(own) = own.try_reserve(bytes)
-            && let Some(shared) = shared.try_reserve(bytes)
-        {
-            file.pages.insert(start, (Arc::new(page), [own, shared]));
+        if let Some(room) = Budget::try_reserve_of_each(&self.budgets, bytes) {
+            file.pages.insert(start, (Arc::new(page), room));
         }
     }
 

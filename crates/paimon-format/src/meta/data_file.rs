@@ -143,6 +143,12 @@ impl DataFileMeta {
         Self { level, ..self.clone() }
     }
 
+    /// Its sidecars that the same file had not before.
+    pub fn new_extra_files<'a>(&'a self, before: &'a Self) -> impl Iterator<Item = &'a String> {
+        let names = self.extra_files.iter();
+        names.filter(|name| !before.extra_files.contains(name))
+    }
+
     /// What makes it the same file.
     pub fn identity(&self) -> DataFileIdentity<'_> {
         DataFileIdentity {

@@ -102,8 +102,7 @@ fn make_room(blocks: &mut Blocks, budgets: &[&Budget], bytes: u64) -> Option<Arc
         return None;
     }
     loop {
-        let room: Option<Vec<Reservation>> = budgets.iter().map(|budget| budget.try_reserve(bytes)).collect();
-        if let Some(room) = room {
+        if let Some(room) = Budget::try_reserve_of_each(budgets.iter().copied(), bytes) {
             return Some(Arc::new(room));
         }
         blocks.pop_oldest()?;

@@ -60,17 +60,11 @@ impl RunningCompaction {
 
     /// As [`finished`](Self::finished), which comes soon when it is time to stop: the task is cancelled then.
     pub async fn finished_or_stopped(&mut self, stop: &StopSignal) -> Result<Option<CompactResult>, LsmError> {
-        let finished = match select(Box::pin(self.finished()), stop.asked()).await {
-            Either::Left((finished, _)) => Some(finished),
-            Either::Right(_) => None,
-        };
-        match finished {
-            Some(finished) => finished,
-            None => {
-                self.cancel();
-                self.finished().await
-            }
+        if let Either::Left((finished, _)) = select(Box::pin(self.finished()), stop.asked()).await {
+            return finished;
         }
+        self.cancel();
+        self.finished().await
     }
 
     /// The result, if there is one now. Errors: as [`finished`](Self::finished).

@@ -15,11 +15,7 @@ pub(crate) struct NewSidecars {
 impl NewSidecars {
     /// What a file has that it had not before; `None`: nothing.
     pub(crate) fn of(before: &Arc<DataFileMeta>, after: &DataFileMeta) -> Option<Self> {
-        let names = after.extra_files.iter();
-        let names: Vec<String> = names
-            .filter(|name| !before.extra_files.contains(name))
-            .cloned()
-            .collect();
+        let names: Vec<String> = after.new_extra_files(before).cloned().collect();
         (!names.is_empty()).then(|| Self {
             file: Arc::clone(before),
             names,

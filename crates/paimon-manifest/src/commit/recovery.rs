@@ -59,14 +59,13 @@ impl FileStoreCommit {
             let before = compact.compact_before.iter();
             let before: HashMap<&str, &DataFileMeta> =
                 before.map(|file| (file.file_name.as_str(), file.as_ref())).collect();
-            let (moved, written): (Vec<_>, Vec<_>) = compact
-                .compact_after
-                .iter()
-                .partition(|file| before.contains_key(file.file_name.as_str()));
-            for file in moved {
-                let had = before.get(file.file_name.as_str()).map(|file| &file.extra_files);
-                let is_new = |extra: &&String| had.is_some_and(|had| !had.contains(extra));
-                for extra in file.extra_files.iter().filter(is_new) {
+            let mut written = Vec::new();
+            for file in &compact.compact_after {
+                let Some(before) = before.get(file.file_name.as_str()) else {
+                    written.push(file);
+                    continue;
+                };
+                for extra in file.new_extra_files(before) {
                     self.delete(bucket.extra_file(file, extra)).await;
                 }
             }

@@ -13,38 +13,45 @@ const SAMPLE_ROWS: usize = 8192;
 const ONE_REPEATED_IN: usize = 100;
 
 /// Whether the values of a column, by its first rows, hardly repeat: a dictionary would be filled, then given up. Only flat columns are
-/// judged. `dictionary_bytes`: what a dictionary may hold; a single wide value in it would be held by every reader of the row group.
+/// judged. `dictionary_bytes`: what a dictionary may hold.
 ///
 /// Source: `org.apache.parquet.column.values.fallback.FallbackValuesWriter`, which decides after the first page.
 pub(super) fn hardly_repeats(column: &ArrayRef, dictionary_bytes: usize) -> bool {
-    let sample = column.slice(0, column.len().min(SAMPLE_ROWS));
-    let is_large = || {
-        let bytes = sample.to_data().get_slice_memory_size();
-        bytes.is_ok_and(|bytes| bytes > dictionary_bytes)
-    };
-    if sample.len() < SAMPLE_ROWS && !is_large() {
-        return false;
-    }
+    let is_long = column.len() >= SAMPLE_ROWS;
+    (is_long && are_distinct(&sample(column))) || overfills(column, dictionary_bytes)
+}
+
+/// Whether the first rows of a column are more than a dictionary may hold, and hardly repeat. A single wide value in it would be held by
+/// every reader of the row group.
+pub(super) fn overfills(column: &ArrayRef, dictionary_bytes: usize) -> bool {
+    let sample = sample(column);
+    let bytes = sample.to_data().get_slice_memory_size();
+    bytes.is_ok_and(|bytes| bytes > dictionary_bytes) && are_distinct(&sample)
+}
+
+fn sample(column: &ArrayRef) -> ArrayRef {
+    column.slice(0, column.len().min(SAMPLE_ROWS))
+}
+
+fn are_distinct(sample: &ArrayRef) -> bool {
+    let most = sample.len() / ONE_REPEATED_IN;
     match sample.data_type() {
-        ArrowType::Utf8 => are_distinct(sample.as_string::<i32>().iter()),
-        ArrowType::Binary => are_distinct(sample.as_binary::<i32>().iter()),
+        ArrowType::Utf8 => at_most_repeated(sample.as_string::<i32>().iter(), most),
+        ArrowType::Binary => at_most_repeated(sample.as_binary::<i32>().iter(), most),
         other => other.primitive_width().is_some_and(|width| {
             let data = sample.to_data();
             let bytes = data.buffers().first().map(|buffer| buffer.as_slice());
             let bytes = bytes.and_then(|bytes| bytes.get(data.offset() * width..));
-            bytes.is_some_and(|bytes| are_distinct(bytes.chunks_exact(width).take(sample.len())))
+            bytes.is_some_and(|bytes| at_most_repeated(bytes.chunks_exact(width).take(sample.len()), most))
         }),
     }
 }
 
-fn are_distinct<T: Copy + Hash + Eq>(values: impl Iterator<Item = T>) -> bool {
+/// Whether at most so many of the values came before. Looks no further than it must: most columns repeat soon.
+fn at_most_repeated<T: Copy + Hash + Eq>(values: impl Iterator<Item = T>, most: usize) -> bool {
     let mut seen = HashSet::with_capacity(SAMPLE_ROWS);
-    let (mut all, mut repeated) = (0, 0);
-    for value in values {
-        all += 1;
-        repeated += usize::from(!seen.insert(value));
-    }
-    repeated <= all / ONE_REPEATED_IN
+    let repeated = values.filter(|value| !seen.insert(*value));
+    repeated.take(most + 1).count() <= most
 }
 
 #[cfg(test)]
@@ -108,6 +115,40 @@ mod tests {
         columns
             .map(|column| column.dictionary_page_offset().is_some())
             .collect()
+    }
+
+    /// Per row group of a file of one text column, written in these batches: its rows, and whether it has a dictionary.
+    fn row_groups(batches: &[Vec<String>], settings: &ParquetSettings) -> Vec<(i64, bool)> {
+        let text = DataField::new(0, "text", DataType::not_null(TypeKind::VarChar(1 << 30)));
+        let schema = Arc::new(arrow_schema(std::slice::from_ref(&text)).unwrap());
+        let mut encoder = Box::new(ParquetEncoder::new(&[text], settings).unwrap());
+        for texts in batches {
+            let column = Arc::new(StringArray::from_iter_values(texts)) as ArrayRef;
+            let batch = RecordBatch::try_new(Arc::clone(&schema), vec![column]).unwrap();
+            encoder.write(&batch).unwrap();
+        }
+        let bytes = encoder.finish().unwrap().bytes;
+        let footer = footer_of("memory", &bytes).unwrap();
+        let groups = footer.metadata.row_groups().iter();
+        groups
+            .map(|group| (group.num_rows(), group.column(0).dictionary_page_offset().is_some()))
+            .collect()
+    }
+
+    #[test]
+    fn a_wide_value_after_narrow_ones_is_not_put_into_their_dictionary() {
+        let narrow = || (0..100).map(|row| format!("narrow {row}")).collect::<Vec<_>>();
+        let wide = || vec!["w".repeat(2 * MIB)];
+        let mut settings = ParquetSettings::default();
+        let batches = [narrow(), narrow(), wide(), wide(), narrow()];
+        assert_eq!(row_groups(&batches, &settings), [(200, true), (102, false)]);
+        // What repeats is held once.
+        let repeated = vec!["w".repeat(2 * MIB); 3];
+        assert_eq!(row_groups(&[narrow(), repeated], &settings), [(103, true)]);
+        settings.dictionary.columns.push(("text".to_owned(), true));
+        assert_eq!(row_groups(&batches, &settings), [(302, true)]);
+        settings.dictionary.columns[0].1 = false;
+        assert_eq!(row_groups(&batches, &settings), [(302, false)]);
     }
 
     #[test]

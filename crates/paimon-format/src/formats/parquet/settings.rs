@@ -168,6 +168,11 @@ impl ParquetSettings {
         Ok(builder.build())
     }
 
+    /// Whether a column may do without a dictionary when its values hardly repeat: no option says that it has one, or none.
+    pub(super) fn may_go_plain(&self, column: &str) -> bool {
+        self.dictionary.default && self.dictionary.exception(column).is_none()
+    }
+
     fn codec(&self) -> Result<Compression, FormatError> {
         let wrong = |error: &dyn std::fmt::Display| FormatError::invalid(format!("file compression: {error}"));
         Ok(match self.compression.to_ascii_lowercase().as_str() {

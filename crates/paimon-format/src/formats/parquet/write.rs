@@ -15,7 +15,7 @@ use parquet::schema::types::{SchemaDescriptor, TypePtr};
 
 use super::ParquetSettings;
 use super::column_stats::LeafStats;
-use super::dictionary::hardly_repeats;
+use super::dictionary::{hardly_repeats, overfills};
 use super::levels::{Int96Column, LeafPath, leaf_paths};
 use super::message::message_type;
 use crate::error::FormatError;
@@ -47,6 +47,8 @@ struct RowGroup {
     columns: Vec<ColumnWriter>,
     /// Per top-level column: a float column with a NaN, which Parquet's bounds leave out.
     nan: Vec<bool>,
+    /// Per top-level column: whether it goes without a dictionary.
+    plain: Vec<bool>,
 }
 
 enum ColumnWriter {
@@ -80,14 +82,14 @@ impl ParquetEncoder {
         })
     }
 
-    /// The writers of a row group that begins with a batch, one a leaf.
-    fn column_writers(&self, first: &RecordBatch) -> Result<Vec<ArrowColumnWriter>, ParquetError> {
+    /// The writers of a row group, one a leaf. `plain`: which columns go without a dictionary.
+    fn column_writers(&self, plain: &[bool]) -> Result<Vec<ArrowColumnWriter>, ParquetError> {
         let index = self.writer.flushed_row_groups().len();
-        let columns = self.schema.fields().iter().zip(first.columns());
-        let plain = columns.filter(|(_, column)| {
-            self.settings.dictionary.default && hardly_repeats(column, self.settings.dictionary_page_bytes)
-        });
-        let plain: Vec<&str> = plain.map(|(field, _)| field.name().as_str()).collect();
+        let fields = self.schema.fields().iter().zip(plain);
+        let plain: Vec<&str> = fields
+            .filter(|(_, plain)| **plain)
+            .map(|(field, _)| field.name().as_str())
+            .collect();
         if plain.is_empty() {
             return self.factory.create_column_writers(index);
         }
@@ -101,7 +103,13 @@ impl ParquetEncoder {
 
     /// A row group that begins with a batch.
     fn begin_row_group(&self, first: &RecordBatch) -> Result<RowGroup, ParquetError> {
-        let writers = self.column_writers(first)?.into_iter();
+        let columns = self.schema.fields().iter().zip(first.columns());
+        let plain: Vec<bool> = columns
+            .map(|(field, column)| {
+                self.settings.may_go_plain(field.name()) && hardly_repeats(column, self.settings.dictionary_page_bytes)
+            })
+            .collect();
+        let writers = self.column_writers(&plain)?.into_iter();
         let columns = writers
             .zip(self.leaves.iter().flatten())
             .map(|(writer, leaf)| match leaf.is_int96 {
@@ -111,10 +119,24 @@ impl ParquetEncoder {
         Ok(RowGroup {
             columns: columns.collect(),
             nan: vec![false; self.leaves.len()],
+            plain,
+        })
+    }
+
+    /// Whether a batch has values that are too wide for a dictionary which the open row group has begun with narrow ones.
+    fn overfills_dictionary(&self, row_group: &RowGroup, batch: &RecordBatch) -> bool {
+        let columns = self.schema.fields().iter().zip(batch.columns());
+        let mut with_dictionary = columns.zip(&row_group.plain).filter(|(_, plain)| !**plain);
+        with_dictionary.any(|((field, column), _)| {
+            self.settings.may_go_plain(field.name()) && overfills(column, self.settings.dictionary_page_bytes)
         })
     }
 
     fn write_rows(&mut self, batch: &RecordBatch) -> Result<(), ParquetError> {
+        let open = self.row_group.as_ref();
+        if open.is_some_and(|row_group| self.overfills_dictionary(row_group, batch)) {
+            self.end_row_group()?;
+        }
         let row_group = match self.row_group.take() {
             Some(row_group) => row_group,
             None => self.begin_row_group(batch)?,
