@@ -6,6 +6,7 @@ mod external;
 mod hash_index;
 mod increment;
 mod interval;
+mod made;
 mod names;
 mod paths;
 mod records;
@@ -20,6 +21,7 @@ pub use increment::{
     GlobalIndexMeta, HASH_INDEX, IndexFileMeta,
 };
 pub use interval::{SortedRunFiles, sections};
+pub use made::MadeFiles;
 pub use names::{DataFileNames, IndexFileNames, format_of_file};
 pub use paths::{BucketPaths, FileLocation, POSTPONE_BUCKET, PathSettings, TablePaths};
 

@@ -1,5 +1,6 @@
 //! One bucket's compactions.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use paimon_format::dv::{BucketDvMaintainer, WrittenDeletionVectors};
@@ -235,9 +236,10 @@ impl MergeTreeCompactManager {
     }
 
     /// Fetches the result of the task and applies it to the levels; with `wait`, once it has ended. `None`: no task, a task that still
-    /// runs, or a cancelled one. After an error the task is gone and the tree is as it was.
+    /// runs, or a cancelled one. After an error the task and its files are gone, and the tree is as it was.
     ///
-    /// Errors: those of the task.
+    /// Errors: those of the task; `Corrupt` when what it made does not fit in with files that came meanwhile; `Invalid` for a row that no
+    /// deletion vector can hold.
     pub async fn result(&mut self, wait: bool) -> Result<Option<CompactResult>, LsmError> {
         let Some(running) = &mut self.running else {
             return Ok(None);
@@ -254,6 +256,20 @@ impl MergeTreeCompactManager {
         let Some(result) = outcome? else {
             return Ok(None);
         };
+        let gone = match self.apply(&result) {
+            Ok(gone) => gone,
+            Err(error) => {
+                self.rewriter.discard(&result).await;
+                return Err(error);
+            }
+        };
+        self.rewriter.dropped(&result, |file| gone.contains(&file.file_name));
+        self.rewriter.reporter().levels(&self.levels);
+        Ok(Some(result))
+    }
+
+    /// Changes levels and deletion vectors, or neither. Gives the names that have left the tree.
+    fn apply(&mut self, result: &CompactResult) -> Result<BTreeSet<String>, LsmError> {
         // They count once the levels have changed too.
         let mut vectors = self.vectors.clone();
         if let Some(vectors) = &mut vectors {
@@ -261,9 +277,7 @@ impl MergeTreeCompactManager {
         }
         let gone = self.levels.update(&result.before, &result.after)?;
         self.vectors = vectors;
-        self.rewriter.dropped(&result, |file| gone.contains(&file.file_name));
-        self.rewriter.reporter().levels(&self.levels);
-        Ok(Some(result))
+        Ok(gone)
     }
 
     /// Writes the bucket's deletion vectors to a new index file, if compactions have changed them since the last one.

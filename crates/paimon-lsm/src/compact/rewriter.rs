@@ -14,7 +14,7 @@ use tracing::Instrument;
 
 use super::changelog::ChangelogRules;
 use super::pipeline::{JobLookup, MergeJob, MergePipeline, MergeSinks, Merged, PipelineSettings, StageKind};
-use super::sidecars::NewSidecars;
+use super::sidecars::{NewSidecars, delete_quietly, discard};
 use super::split::split;
 use super::upgrade::StepRules;
 use super::{ChangelogProducer, CompactResult, CompactSettings, CompactStep, CompactTask, RecordLevelExpire};
@@ -125,21 +125,7 @@ impl MergeTreeCompactRewriter {
 
     /// Deletes the files that a compaction wrote and that nobody will ever name, and the new sidecars of files that it only moved.
     pub async fn discard(&self, result: &CompactResult) {
-        let before: HashMap<&str, _> = result
-            .before
-            .iter()
-            .map(|file| (file.file_name.as_str(), file))
-            .collect();
-        for file in &result.after {
-            match before.get(file.file_name.as_str()) {
-                None => delete_quietly(&*self.files, file).await,
-                Some(before) => {
-                    if let Some(sidecars) = NewSidecars::of(before, file) {
-                        sidecars.delete_quietly(&*self.files).await;
-                    }
-                }
-            }
-        }
+        discard(&*self.files, &result.before, &result.after).await;
         for file in &result.changelog {
             delete_quietly(&*self.files, file).await;
         }
@@ -396,13 +382,6 @@ fn vectors_of(
     files
         .filter_map(|file| Some((file.file_name.clone(), Arc::clone(all.get(&file.file_name)?))))
         .collect()
-}
-
-/// Deletes a file that nobody will ever name. One that stays is an orphan, which is no reason to fail.
-pub(crate) async fn delete_quietly(files: &dyn KvFiles, file: &DataFileMeta) {
-    if let Err(error) = files.delete(file).await {
-        tracing::warn!(file = file.file_name, %error, "an unused file could not be deleted");
-    }
 }
 
 fn files_of(sections: &[Section]) -> Vec<Arc<DataFileMeta>> {

@@ -1,9 +1,10 @@
-//! Sidecars of files that only change their level.
+//! Files and sidecars that nobody will ever name.
 
+use std::fmt;
 use std::sync::Arc;
 
 use paimon_format::kv::KvFiles;
-use paimon_format::meta::DataFileMeta;
+use paimon_format::meta::{DataFileMeta, MadeFiles};
 
 /// Sidecars that a file got when its level changed. Its bytes stay whatever becomes of the compaction; these go if nothing does.
 #[derive(Debug)]
@@ -22,12 +23,40 @@ impl NewSidecars {
         })
     }
 
-    /// Deletes them. One that stays is an orphan, which is no reason to fail.
+    /// Deletes them.
     pub(crate) async fn delete_quietly(&self, files: &dyn KvFiles) {
         for name in &self.names {
-            if let Err(error) = files.delete_extra(&self.file, name).await {
-                tracing::warn!(name, %error, "an unused sidecar could not be deleted");
-            }
+            delete_extra_quietly(files, &self.file, name).await;
         }
+    }
+}
+
+impl fmt::Display for NewSidecars {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.file.file_name, self.names.join(" "))
+    }
+}
+
+/// Deletes the files that compactions wrote, and the new sidecars of files that they only moved.
+pub(crate) async fn discard(files: &dyn KvFiles, before: &[Arc<DataFileMeta>], after: &[Arc<DataFileMeta>]) {
+    let made = MadeFiles::of(before, after);
+    for (file, name) in made.sidecars {
+        delete_extra_quietly(files, file, name).await;
+    }
+    for file in made.written {
+        delete_quietly(files, file).await;
+    }
+}
+
+/// Deletes a file with its sidecars. One that stays is an orphan, which is no reason to fail.
+pub(crate) async fn delete_quietly(files: &dyn KvFiles, file: &DataFileMeta) {
+    if let Err(error) = files.delete(file).await {
+        tracing::warn!(file = file.file_name, %error, "an unused file could not be deleted");
+    }
+}
+
+async fn delete_extra_quietly(files: &dyn KvFiles, file: &DataFileMeta, name: &str) {
+    if let Err(error) = files.delete_extra(file, name).await {
+        tracing::warn!(name, %error, "an unused sidecar could not be deleted");
     }
 }

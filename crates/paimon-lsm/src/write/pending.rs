@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use paimon_format::dv::WrittenDeletionVectors;
-use paimon_format::meta::{CommitIncrement, CompactIncrement, DataFileMeta, DataIncrement, IndexFileMeta};
+use paimon_format::meta::{CommitIncrement, CompactIncrement, DataFileMeta, IndexFileMeta};
 
 use crate::compact::{CompactResult, NewSidecars};
 
@@ -16,6 +16,15 @@ use crate::compact::{CompactResult, NewSidecars};
 #[derive(Clone, Debug, Default)]
 pub(super) struct PendingIncrement {
     increment: CommitIncrement,
+}
+
+/// What an earlier compaction of a commit made and a later one took the place of: no commit will ever name it.
+#[derive(Debug, Default)]
+pub(super) struct Superseded {
+    /// With all of their sidecars.
+    pub(super) files: Vec<Arc<DataFileMeta>>,
+    /// Of files that were only moved.
+    pub(super) sidecars: Vec<NewSidecars>,
 }
 
 impl PendingIncrement {
@@ -31,26 +40,29 @@ impl PendingIncrement {
         data.changelog_files.extend(changelog.into_iter().map(Arc::new));
     }
 
-    /// A compaction ended. Returns the files that no commit will ever name: they are to be deleted.
+    /// A compaction ended. What it supersedes is to be deleted.
     ///
     /// Source: `org.apache.paimon.mergetree.MergeTreeWriter#updateCompactResult`.
-    pub(super) fn add_compacted(&mut self, result: CompactResult) -> Vec<Arc<DataFileMeta>> {
+    pub(super) fn add_compacted(&mut self, result: CompactResult) -> Superseded {
         let CompactIncrement {
             compact_before,
             compact_after,
             changelog_files,
             ..
         } = &mut self.increment.compact;
-        let mut superseded = Vec::new();
+        let mut superseded = Superseded::default();
         for file in result.before {
             if let Some(position) = compact_after.iter().position(|made| *made == file) {
-                // An earlier compaction of this commit made it. Its bytes are needed only if it is an upgraded older file, or is
-                // upgraded once more now.
+                // An earlier compaction of this commit made it. It is needed still if it is upgraded once more now; if not, its bytes
+                // are only if it is an upgraded older file, which had not the sidecars that it got then.
                 compact_after.remove(position);
-                if !has_name(compact_before, &file) && !has_name(&result.after, &file) {
-                    superseded.push(file);
+                if named(&result.after, &file).is_none() {
+                    match named(compact_before, &file) {
+                        Some(older) => superseded.sidecars.extend(NewSidecars::of(older, &file)),
+                        None => superseded.files.push(file),
+                    }
                 }
-            } else if !has_name(compact_before, &file) {
+            } else if named(compact_before, &file).is_none() {
                 compact_before.push(file);
             }
         }
@@ -76,49 +88,15 @@ impl PendingIncrement {
         superseded
     }
 
-    /// Index files that only this writer knows.
-    pub(super) fn index_files(&self) -> &[IndexFileMeta] {
-        &self.increment.compact.new_index_files
-    }
-
     /// Hands everything out and starts anew.
     pub(super) fn drain(&mut self) -> CommitIncrement {
         std::mem::take(&mut self.increment)
     }
-
-    /// Sidecars that files got when their level changed, for a writer that ends without a commit.
-    pub(super) fn uncommitted_sidecars(&self) -> Vec<NewSidecars> {
-        let compact = &self.increment.compact;
-        let moved = compact.compact_after.iter().filter_map(|after| {
-            let before = compact.compact_before.iter();
-            let before = before.into_iter().find(|before| before.file_name == after.file_name)?;
-            NewSidecars::of(before, after)
-        });
-        moved.collect()
-    }
-
-    /// Files that only this writer knows, for a writer that ends without a commit. An upgraded file shares its bytes with one that
-    /// may be committed: it stays.
-    pub(super) fn into_uncommitted_files(self) -> Vec<Arc<DataFileMeta>> {
-        let CommitIncrement { data, compact } = self.increment;
-        let DataIncrement {
-            new_files,
-            changelog_files,
-            ..
-        } = data;
-        let made = compact
-            .compact_after
-            .into_iter()
-            .filter(|file| !has_name(&compact.compact_before, file));
-        let mut files: Vec<_> = new_files.into_iter().chain(changelog_files).collect();
-        files.extend(made.collect::<Vec<_>>());
-        files.extend(compact.changelog_files);
-        files
-    }
 }
 
-fn has_name(files: &[Arc<DataFileMeta>], file: &DataFileMeta) -> bool {
-    files.iter().any(|other| other.file_name == file.file_name)
+/// The file of the same name, on whatever level.
+fn named<'a>(files: &'a [Arc<DataFileMeta>], file: &DataFileMeta) -> Option<&'a Arc<DataFileMeta>> {
+    files.iter().find(|other| other.file_name == file.file_name)
 }
 
 #[cfg(test)]
@@ -126,14 +104,19 @@ mod tests {
     use super::*;
     use crate::testing::file;
 
-    /// `a@0 b@0 -> c@4`.
+    /// `a@0 b@0 -> c@4`; `a@0 -> a@4+s`: it got the sidecar `s`.
     fn result(text: &str) -> CompactResult {
         let (before, after) = text.split_once("->").unwrap();
         let files = |text: &str| -> Vec<Arc<DataFileMeta>> {
             text.split_whitespace()
                 .map(|word| {
                     let (name, level) = word.split_once('@').unwrap();
-                    Arc::new(file(name, level.parse().unwrap(), 1))
+                    let mut parts = level.split('+');
+                    let level = parts.next().unwrap().parse().unwrap();
+                    Arc::new(DataFileMeta {
+                        extra_files: parts.map(str::to_owned).collect(),
+                        ..file(name, level, 1)
+                    })
                 })
                 .collect()
         };
@@ -149,10 +132,10 @@ mod tests {
         words.join(" ")
     }
 
-    /// Before, after, and the files deleted by the last compaction.
+    /// Before, after, and the files and sidecars deleted by the last compaction.
     fn collapse(compactions: &[&str]) -> (String, String, String) {
         let mut pending = PendingIncrement::default();
-        let mut deleted = Vec::new();
+        let mut deleted = Superseded::default();
         for text in compactions {
             deleted = pending.add_compacted(result(text));
         }
@@ -161,7 +144,7 @@ mod tests {
         (
             print(&increment.compact.compact_before),
             print(&increment.compact.compact_after),
-            print(&deleted),
+            print(&deleted.files) + &deleted.sidecars.iter().map(|new| new.to_string()).collect::<String>(),
         )
     }
 
@@ -186,6 +169,19 @@ mod tests {
             "a@0 b@0 d@0",
             "e@5",
             "c@5",
+        );
+    }
+
+    #[test]
+    fn sidecars_of_a_moved_file_go_when_it_is_merged() {
+        check(&["a@0 -> a@4+s", "a@4+s d@0 -> e@5"], "a@0 d@0", "e@5", "a: s");
+        check(&["a@0+i -> a@4+i+s", "a@4+i+s d@0 -> e@5"], "a@0 d@0", "e@5", "a: s");
+        check(&["a@0 -> a@4+s", "a@4+s -> a@5+s+t"], "a@0", "a@5", "");
+        check(
+            &["a@0 -> a@4+s", "a@4+s -> a@5+s+t", "a@5+s+t d@0 -> e@5"],
+            "a@0 d@0",
+            "e@5",
+            "a: s t",
         );
     }
 
@@ -218,14 +214,5 @@ mod tests {
             (compact.deleted_index_files, compact.new_index_files),
             (vec![index("c")], vec![index("d")])
         );
-    }
-
-    #[test]
-    fn a_writer_that_ends_leaves_upgraded_files() {
-        let mut pending = PendingIncrement::default();
-        pending.add_flushed(&[Arc::new(file("flushed", 0, 1))], vec![file("input", 0, 1)]);
-        pending.add_compacted(result("a@0 -> a@4"));
-        pending.add_compacted(result("b@0 c@0 -> d@4"));
-        assert_eq!(print(&pending.into_uncommitted_files()), "flushed@0 input@0 d@4");
     }
 }

@@ -13,10 +13,10 @@ use tracing::Instrument;
 use super::buffer::WriteBuffer;
 use super::builder::MergeTreeWriterBuilder;
 use super::flush::flush;
-use super::pending::PendingIncrement;
+use super::pending::{PendingIncrement, Superseded};
 use super::{WriteSettings, WriteWatch, WriterState};
 use crate::LsmError;
-use crate::compact::{CompactStep, CompactTask, MergeTreeCompactManager, delete_quietly};
+use crate::compact::{CompactStep, CompactTask, MergeTreeCompactManager, delete_quietly, discard};
 use crate::levels::{Levels, LevelsView};
 use crate::metrics::CompactionReporter;
 
@@ -251,16 +251,16 @@ impl MergeTreeWriter {
         if let Err(error) = self.fetch_compaction(true, false).await {
             tracing::warn!(%error, "the compaction of a writer that is being closed had failed");
         }
+        let CommitIncrement { data, compact } = self.pending.drain();
         if let Some(compaction) = &mut self.compaction {
-            for file in self.pending.index_files() {
+            for file in &compact.new_index_files {
                 compaction.delete_index_file(file).await;
             }
         }
-        for moved in self.pending.uncommitted_sidecars() {
-            moved.delete_quietly(&*self.files).await;
-        }
-        for file in self.pending.into_uncommitted_files() {
-            delete_quietly(&*self.files, &file).await;
+        discard(&*self.files, &compact.compact_before, &compact.compact_after).await;
+        let files = data.new_files.iter().chain(&data.changelog_files);
+        for file in files.chain(&compact.changelog_files) {
+            delete_quietly(&*self.files, file).await;
         }
     }
 
@@ -327,7 +327,7 @@ impl MergeTreeWriter {
 
     /// Takes the result of the running compaction; waits for its end when that was asked for, or when the tree has too many runs.
     async fn fetch_compaction(&mut self, asked: bool, crowded: bool) -> Result<(), LsmError> {
-        let mut superseded = Vec::new();
+        let mut superseded = Superseded::default();
         if let Some(compaction) = &mut self.compaction {
             let mut result = compaction.result(false).await?;
             if result.is_none() && compaction.is_busy() && (asked || crowded) {
@@ -339,7 +339,10 @@ impl MergeTreeWriter {
             }
         }
         self.show();
-        for file in superseded {
+        for moved in superseded.sidecars {
+            moved.delete_quietly(&*self.files).await;
+        }
+        for file in superseded.files {
             delete_quietly(&*self.files, &file).await;
         }
         Ok(())

@@ -1,10 +1,9 @@
 //! After a failure: what is still to be committed, and what is to be thrown away.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use paimon_format::ErrorKind;
-use paimon_format::meta::{BucketPaths, CommitMessage, DataFileMeta, FileLocation};
+use paimon_format::meta::{BucketPaths, CommitMessage, DataFileMeta, FileLocation, MadeFiles};
 
 use super::committable::ManifestCommittable;
 use super::file_store_commit::{AppendCheck, FileStoreCommit};
@@ -56,25 +55,16 @@ impl FileStoreCommit {
         for message in messages {
             let bucket = self.paths.bucket(&message.partition, message.bucket)?;
             let (data, compact) = (&message.increment.data, &message.increment.compact);
-            let before = compact.compact_before.iter();
-            let before: HashMap<&str, &DataFileMeta> =
-                before.map(|file| (file.file_name.as_str(), file.as_ref())).collect();
-            let mut written = Vec::new();
-            for file in &compact.compact_after {
-                let Some(before) = before.get(file.file_name.as_str()) else {
-                    written.push(file);
-                    continue;
-                };
-                for extra in file.new_extra_files(before) {
-                    self.delete(bucket.extra_file(file, extra)).await;
-                }
+            let made = MadeFiles::of(&compact.compact_before, &compact.compact_after);
+            for (file, extra) in made.sidecars {
+                self.delete(bucket.extra_file(file, extra)).await;
             }
             let files = data
                 .new_files
                 .iter()
                 .chain(&data.changelog_files)
                 .chain(&compact.changelog_files);
-            for file in files.chain(written) {
+            for file in files.chain(made.written) {
                 self.delete(bucket.data_file(file)).await;
                 for extra in &file.extra_files {
                     self.delete(bucket.extra_file(file, extra)).await;
