@@ -88,6 +88,13 @@ impl BucketStores {
         })
     }
 
+    /// Lets go of what is cached for look-ups and was not used for long. Those of the same table would do it; this is for when there are none.
+    pub(crate) fn remove_idle_lookups(&self) {
+        if let Some(lookups) = &self.lookups {
+            lookups.cache.remove_idle();
+        }
+    }
+
     /// Writers do not wait long for compactions once it is time to stop.
     pub(crate) fn stop_on(mut self, stop: StopSignal) -> Self {
         self.stop = stop;

@@ -451,6 +451,7 @@ impl TableWrite {
             }
         }
         self.half_done = false;
+        self.stores.remove_idle_lookups();
         self.metrics.tell(self.writers.len(), &self.buffers);
         Ok(messages)
     }

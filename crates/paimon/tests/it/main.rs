@@ -21,6 +21,7 @@ mod engine_options;
 mod faults;
 mod faulty_place;
 mod java_tables;
+mod lookups;
 mod merge_engines;
 mod observed;
 mod overwrite;

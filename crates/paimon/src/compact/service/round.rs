@@ -92,6 +92,7 @@ impl CompactService {
         let mut queue = Vec::new();
         for (location, table) in &mut self.tables {
             table.refresh_metrics();
+            table.remove_idle();
             let now_ms = clock.now_ms();
             if self.stop.is_asked() || !table.is_due(now_ms) {
                 continue;

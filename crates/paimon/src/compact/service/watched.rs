@@ -66,6 +66,11 @@ impl WatchedTable {
         self.stores.table().compaction_metrics().refresh();
     }
 
+    /// Lets go of what is cached of it and was not used for long.
+    pub(super) fn remove_idle(&self) {
+        self.stores.remove_idle_lookups();
+    }
+
     /// Whether it is not left alone after a failure.
     pub(super) fn is_due(&self, now_ms: i64) -> bool {
         self.back_off.is_due(now_ms)
