@@ -9,10 +9,11 @@ use paimon_format::FormatError;
 use paimon_format::env::Env;
 use paimon_format::sst::{BlockProbe, SstBlock, SstFooter, SstIndex};
 
-use crate::cache::{BlockCache, LookupFile, LookupFileCache};
+use crate::cache::{LookupFile, LookupFileCache, LookupMemory};
 use crate::found::Found;
 use crate::metrics;
 use crate::persist::Persist;
+use crate::room::Room;
 
 /// Bytes of blocks in flight.
 const WINDOW_BYTES: u64 = 4 << 20;
@@ -23,7 +24,7 @@ const FEW_KEYS: usize = 16;
 pub(crate) type EncodedKeys = Arc<BinaryArray>;
 
 /// The values that a lookup file has for these keys (`wanted`: their numbers, ascending). Blocks are read in the order of the file, in
-/// windows, each once.
+/// windows, each once, as long as there is `room` for what is found.
 ///
 /// Errors: `Corrupt`, `Unavailable`, naming the local file.
 pub(crate) async fn probe(
@@ -32,7 +33,7 @@ pub(crate) async fn probe(
     file: &Arc<LookupFile>,
     persist: &Persist,
     keys: &EncodedKeys,
-    wanted: Vec<u32>,
+    (wanted, room): (Vec<u32>, &Room),
 ) -> Result<Found, FormatError> {
     metrics::probe("file");
     let few = wanted.len() <= FEW_KEYS;
@@ -45,13 +46,14 @@ pub(crate) async fn probe(
     .await?;
     let mut probes = VecDeque::from(probes);
     let mut found = Found::default();
-    while !probes.is_empty() {
+    while !probes.is_empty() && !room.is_over() {
         let window = next_window(&mut probes);
-        let blocks = read_blocks(env, cache.blocks(), file, &window).await?;
+        let blocks = read_blocks(env, cache.memory(), file, &window).await?;
         let (order, keys, file, cache) = (persist.clone(), Arc::clone(keys), Arc::clone(file), cache.clone());
+        let room = room.clone();
         found.append(
             on_cpu(env, few, move || {
-                let found = search(&window, blocks, &order, &keys, (cache.blocks(), file.number));
+                let found = search(&window, blocks, &order, (&keys, &room), (cache.memory(), file.number));
                 found.map_err(|error| named(error, &file.local.name()))
             })
             .await?,
@@ -61,7 +63,7 @@ pub(crate) async fn probe(
 }
 
 async fn index(env: &Env, cache: &LookupFileCache, file: &Arc<LookupFile>) -> Result<Arc<SstIndex>, FormatError> {
-    if let Some(index) = cache.blocks().index(file.number) {
+    if let Some(index) = cache.memory().index(file.number) {
         return Ok(index);
     }
     let opened = Arc::clone(file);
@@ -69,7 +71,7 @@ async fn index(env: &Env, cache: &LookupFileCache, file: &Arc<LookupFile>) -> Re
         .blocking(move || open(&opened).map_err(|error| named(error, &opened.local.name())))
         .await??;
     let index = Arc::new(index);
-    cache.blocks().put_index(file.number, &index);
+    cache.memory().put_index(file.number, &index);
     Ok(index)
 }
 
@@ -112,7 +114,7 @@ enum Block {
 
 async fn read_blocks(
     env: &Env,
-    cache: &BlockCache,
+    cache: &LookupMemory,
     file: &Arc<LookupFile>,
     window: &[BlockProbe],
 ) -> Result<Vec<Block>, FormatError> {
@@ -142,8 +144,8 @@ fn search(
     window: &[BlockProbe],
     blocks: Vec<Block>,
     persist: &Persist,
-    keys: &BinaryArray,
-    (cache, number): (&BlockCache, u64),
+    (keys, room): (&BinaryArray, &Room),
+    (cache, number): (&LookupMemory, u64),
 ) -> Result<Found, FormatError> {
     let mut found = Found::default();
     for (probe, block) in window.iter().zip(blocks) {
@@ -157,7 +159,9 @@ fn search(
         };
         let wanted = probe.keys.iter().map(|&key| (key, key_at(keys, key)));
         block.search(wanted, persist.order(), |key, value| {
-            found.push(key, value);
+            if room.take(value.len()) {
+                found.push(key, value);
+            }
             Ok(())
         })?;
     }

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use arrow_array::ArrayRef;
-use paimon_format::FormatError;
 use paimon_format::env::Env;
 use paimon_format::kv::{KeyRange, KvFiles, KvSchemaRef, ReadSpec, SchemaSource};
 use paimon_format::meta::DataFileMeta;
 use paimon_format::types::{DataField, Datum};
+use paimon_format::{ErrorKind, FormatError};
 use paimon_lsm::compact::RecordLevelExpire;
 use paimon_lsm::lookup::SortedKeys;
 use paimon_merge::changelog::LookupNeed;
@@ -18,6 +18,7 @@ use crate::cursor::EncodedKeys;
 use crate::found::FileHits;
 use crate::persist::Persist;
 use crate::remote::{RemoteLookupStore, has_one, new_name, usable_name};
+use crate::room::Room;
 use crate::scan::scan;
 use crate::transfer::{download, upload};
 use crate::{LookupLevels, LookupSettings};
@@ -193,10 +194,14 @@ impl LookupFiles {
         }
     }
 
-    /// A lookup file whose bytes are wrong: it goes, and is not fetched again.
+    /// A lookup file that cannot be used goes. If it was not only lost on the way from the local disk, it is not fetched again.
     pub(crate) fn reject(&self, file: &DataFileMeta, need: LookupNeed, error: &FormatError) {
         tracing::warn!(file = file.file_name, %error, "a lookup file is not used");
-        self.cache.reject(self.key(file, need));
+        let key = self.key(file, need);
+        match error.kind() {
+            ErrorKind::Unavailable => self.cache.lose(&key),
+            _ => self.cache.reject(key),
+        }
     }
 
     /// The remote lookup file, if there is one that can be used. One that cannot is no error: it can be built again.
@@ -221,7 +226,7 @@ impl LookupFiles {
     pub(crate) async fn scan(
         &self,
         file: &DataFileMeta,
-        need: LookupNeed,
+        (need, room): (LookupNeed, &Room),
         keys: &SortedKeys,
         wanted: &[u32],
     ) -> Result<FileHits, FormatError> {
@@ -235,7 +240,7 @@ impl LookupFiles {
         };
         let read = self.read(need, range);
         let asked = (&keys.keys, wanted);
-        let (hits, rows_read) = scan(&self.env, self.files.as_ref(), file, read, asked, need).await?;
+        let (hits, rows_read) = scan(&self.env, self.files.as_ref(), file, read, asked, (need, room)).await?;
         let price = self.rows_a_block(file).saturating_mul(wanted.len() as u64);
         self.cache
             .add_regret(&self.key(file, need), rows_read.saturating_sub(price));
@@ -290,6 +295,8 @@ impl LookupFiles {
         let name = new_name(file, &self.env.ids.uuid(), local.local.bytes(), need);
         if let Err(error) = upload(&self.env, store, file, &name, &local).await {
             delete_quietly(store, file, &name).await;
+            // It may be the local file that cannot be read: whoever tries again makes a new one.
+            self.cache.lose(&key);
             return Err(error);
         }
         file.extra_files.push(name.clone());

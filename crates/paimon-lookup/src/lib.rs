@@ -17,7 +17,7 @@
 //! | `persist` | what a lookup file stores of a row |
 //! | `cursor` | sorted keys in a lookup file |
 //! | `scan` | sorted keys in a data file |
-//! | `found` | the answers |
+//! | `found`, `room` | the answers, and how much they may weigh |
 //! | [`metrics`] | counters |
 //! | `settings` | the table's `lookup.*` options: [`LookupSettings`] |
 
@@ -31,6 +31,7 @@ mod levels;
 pub mod metrics;
 mod persist;
 mod remote;
+mod room;
 mod scan;
 mod settings;
 mod transfer;

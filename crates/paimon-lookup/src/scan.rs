@@ -9,9 +9,10 @@ use paimon_merge::changelog::LookupNeed;
 
 use crate::found::{FileHits, concat, take_rows};
 use crate::metrics;
+use crate::room::Room;
 
 /// The hits of a data file for these keys (`wanted`: their numbers, ascending), and how many rows were read for them: one pass, from the
-/// first page that can hold a key to the last.
+/// first page that can hold a key to the last, as long as there is `room` for what is found.
 ///
 /// `read` has the columns and the key range; rows that it hides are no hits. Errors: those of the file.
 pub(crate) async fn scan(
@@ -20,7 +21,7 @@ pub(crate) async fn scan(
     file: &DataFileMeta,
     read: ReadSpec,
     (keys, wanted): (&Keys, &[u32]),
-    need: LookupNeed,
+    (need, room): (LookupNeed, &Room),
 ) -> Result<(FileHits, u64), FormatError> {
     metrics::probe("scan");
     let codec = KeyCodec::new(&read.schema)?;
@@ -31,6 +32,7 @@ pub(crate) async fn scan(
         wanted: wanted.to_vec(),
         next: 0,
         need,
+        room: room.clone(),
         hits: FileHits {
             positions: need.position().then(Vec::new),
             ..FileHits::default()
@@ -38,6 +40,7 @@ pub(crate) async fn scan(
         parts: Vec::new(),
     };
     while search.next < search.wanted.len()
+        && !room.is_over()
         && let Some(batch) = rows.next().await
     {
         let batch = batch?;
@@ -54,6 +57,7 @@ struct Search {
     /// The first of `wanted` that may still come.
     next: usize,
     need: LookupNeed,
+    room: Room,
     hits: FileHits,
     parts: Vec<KvBatch>,
 }
@@ -81,7 +85,10 @@ impl Search {
             positions.extend(rows.iter().filter_map(|&row| all.get(row as usize).copied()));
         }
         if self.need.value() {
-            self.parts.push(take_rows(batch, &rows)?);
+            let part = take_rows(batch, &rows)?;
+            if self.room.take(part.memory_size()) {
+                self.parts.push(part);
+            }
         }
         Ok(())
     }

@@ -45,6 +45,9 @@ pub struct LookupView {
 pub trait LookupSource: Debug + Send + Sync {
     /// The newest row of each key on the levels from `start_level` on, level by level, first hit wins. A retract is a hit.
     ///
+    /// If records are asked for that have more than `max_bytes` together, the answers are for the first keys only: as many as have fewer, but
+    /// one at least. The caller asks again for the rest, once it is done with these.
+    ///
     /// Errors: those of the files; nothing is changed by them.
     async fn lookup(
         &self,
@@ -52,6 +55,7 @@ pub trait LookupSource: Debug + Send + Sync {
         view: &LookupView,
         start_level: i32,
         need: LookupNeed,
+        max_bytes: u64,
     ) -> Result<Hits, LsmError>;
 
     /// Sees outputs of a compaction before they are reported; may add sidecars to them (`extra_files`).

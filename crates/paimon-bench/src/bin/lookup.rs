@@ -235,7 +235,7 @@ impl Levels {
                 keys: self.codec.keys_of_columns(&columns)?,
                 columns,
             };
-            let hits = worker.block_on(self.levels.lookup(&keys, &self.view, 1, LookupNeed::Value))?;
+            let hits = worker.block_on(self.levels.lookup(&keys, &self.view, 1, LookupNeed::Value, u64::MAX))?;
             for hit in hits.found {
                 found[usize::from(hit.is_none())] += 1;
             }

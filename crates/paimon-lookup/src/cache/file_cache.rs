@@ -1,6 +1,6 @@
 //! The local lookup files of a process.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -9,7 +9,7 @@ use paimon_format::env::{Env, Reservation};
 use paimon_format::kv::PageCache;
 use paimon_merge::changelog::LookupNeed;
 
-use super::BlockCache;
+use super::LookupMemory;
 use super::local_file::LocalFile;
 use super::lru::Lru;
 use crate::LookupSettings;
@@ -36,10 +36,10 @@ struct Shared {
     /// Those who make a file that is not there, one after the other.
     turns: Mutex<HashMap<FileKey, Weak<AsyncMutex<()>>>>,
     /// Rows of data files that were read in vain.
-    regrets: Mutex<HashMap<FileKey, u64>>,
+    regrets: Mutex<Lru<FileKey, u64>>,
     /// Files whose bytes were wrong.
-    rejected: Mutex<HashSet<FileKey>>,
-    blocks: BlockCache,
+    rejected: Mutex<Lru<FileKey, ()>>,
+    memory: LookupMemory,
     next_number: AtomicU64,
 }
 
@@ -70,13 +70,9 @@ impl LookupFileCache {
                 retention_ms: i64::try_from(settings.file_retention.as_millis()).unwrap_or(i64::MAX),
                 files: Mutex::new(Lru::new(settings.max_disk_bytes)),
                 turns: Mutex::default(),
-                regrets: Mutex::default(),
-                rejected: Mutex::default(),
-                blocks: BlockCache::new(
-                    settings.max_memory_bytes,
-                    settings.high_priority_ratio,
-                    env.cache.clone(),
-                ),
+                regrets: Mutex::new(Lru::new(0)),
+                rejected: Mutex::new(Lru::new(0)),
+                memory: LookupMemory::new(settings.max_memory_bytes, settings.high_priority_ratio, &env),
                 next_number: AtomicU64::new(0),
                 env,
             }),
@@ -103,33 +99,40 @@ impl LookupFileCache {
         self.pages().bytes()
     }
 
-    /// Lets go of the files that were not used for too long. Every look-up does this, too.
+    /// Lets go of what was not used for too long: files, what of them and of data files is in memory, and what was noted about them. Every
+    /// look-up does this, too; whoever keeps a table open calls it from time to time, as an idle cache takes room from those of other tables.
     pub fn remove_idle(&self) {
-        let before_ms = self.shared.env.clock.now_ms().saturating_sub(self.shared.retention_ms);
+        let before_ms = self.now_ms().saturating_sub(self.shared.retention_ms);
         let gone = lock(&self.shared.files).remove_unused_since(before_ms);
         metrics::files_gone(gone.len(), "idle");
-        self.pages().remove_unused_since(before_ms);
+        self.shared.memory.remove_unused_since(before_ms);
+        lock(&self.shared.regrets).remove_unused_since(before_ms);
+        lock(&self.shared.rejected).remove_unused_since(before_ms);
     }
 
     /// Lets go of all files.
     pub fn clear(&self) {
         let gone = lock(&self.shared.files).remove_where(|_| true);
         metrics::files_gone(gone.len(), "cleared");
-        self.pages().clear();
-        lock(&self.shared.regrets).clear();
+        self.shared.memory.clear();
+        lock(&self.shared.regrets).remove_where(|_| true);
     }
 
     pub(crate) fn pages(&self) -> &PageCache {
-        self.shared.blocks.pages()
+        self.shared.memory.pages()
     }
 
-    pub(crate) fn blocks(&self) -> &BlockCache {
-        &self.shared.blocks
+    pub(crate) fn memory(&self) -> &LookupMemory {
+        &self.shared.memory
+    }
+
+    fn now_ms(&self) -> i64 {
+        self.shared.env.clock.now_ms()
     }
 
     pub(crate) fn get(&self, key: &FileKey) -> Option<Arc<LookupFile>> {
         self.remove_idle();
-        lock(&self.shared.files).get(key, self.shared.env.clock.now_ms())
+        lock(&self.shared.files).get(key, self.now_ms())
     }
 
     /// Keeps a new file.
@@ -140,7 +143,7 @@ impl LookupFileCache {
         });
         lock(&self.shared.regrets).remove(&key);
         self.pages().remove(&[&*key.name]);
-        let (kept, bytes, now_ms) = (Arc::clone(&file), file.local.bytes(), self.shared.env.clock.now_ms());
+        let (kept, bytes, now_ms) = (Arc::clone(&file), file.local.bytes(), self.now_ms());
         let gone = lock(&self.shared.files).insert(key, kept, bytes, now_ms);
         metrics::files_gone(gone.len(), "size");
         file
@@ -151,20 +154,25 @@ impl LookupFileCache {
         let gone = lock(&self.shared.files).remove_where(|key| names.contains(&&*key.name));
         metrics::files_gone(gone.len(), "dropped");
         self.pages().remove(names);
-        lock(&self.shared.regrets).retain(|key, _| !names.contains(&&*key.name));
-        lock(&self.shared.rejected).retain(|key| !names.contains(&&*key.name));
+        lock(&self.shared.regrets).remove_where(|key| names.contains(&&*key.name));
+        lock(&self.shared.rejected).remove_where(|key| names.contains(&&*key.name));
+    }
+
+    /// Lets go of a file that cannot be read.
+    pub(crate) fn lose(&self, key: &FileKey) {
+        let gone = lock(&self.shared.files).remove(key);
+        metrics::files_gone(gone.iter().len(), "broken");
     }
 
     /// Lets go of a file whose bytes are wrong, and remembers it.
     pub(crate) fn reject(&self, key: FileKey) {
-        let gone = lock(&self.shared.files).remove(&key);
-        metrics::files_gone(gone.iter().len(), "broken");
-        lock(&self.shared.rejected).insert(key);
+        self.lose(&key);
+        lock(&self.shared.rejected).insert(key, (), 0, self.now_ms());
     }
 
     /// Whether a file of this key was broken.
     pub(crate) fn is_rejected(&self, key: &FileKey) -> bool {
-        lock(&self.shared.rejected).contains(key)
+        lock(&self.shared.rejected).get(key, self.now_ms()).is_some()
     }
 
     /// A share of the disk budget; files that are not in use go for it. `None`: there is not so much.
@@ -196,7 +204,7 @@ impl LookupFileCache {
 
     /// Rows read in vain since the file was last built.
     pub(crate) fn regret(&self, key: &FileKey) -> u64 {
-        lock(&self.shared.regrets).get(key).copied().unwrap_or(0)
+        lock(&self.shared.regrets).get(key, self.now_ms()).unwrap_or(0)
     }
 
     pub(crate) fn forget_regret(&self, key: &FileKey) {
@@ -205,8 +213,9 @@ impl LookupFileCache {
 
     pub(crate) fn add_regret(&self, key: &FileKey, rows: u64) {
         let mut regrets = lock(&self.shared.regrets);
-        let regret = regrets.entry(key.clone()).or_default();
-        *regret = regret.saturating_add(rows);
+        let now_ms = self.now_ms();
+        let regret = regrets.get(key, now_ms).unwrap_or(0);
+        regrets.insert(key.clone(), regret.saturating_add(rows), 0, now_ms);
     }
 }
 

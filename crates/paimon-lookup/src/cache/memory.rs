@@ -1,8 +1,8 @@
-//! Blocks, indexes and filters in memory, and pages of data files.
+//! What look-ups keep in memory: indexes, filters and blocks of lookup files, and pages of data files.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use paimon_format::env::{Budget, Reservation};
+use paimon_format::env::{Budget, Clock, Env, Reservation};
 use paimon_format::kv::PageCache;
 use paimon_format::sst::{BlockHandle, SstBlock, SstIndex};
 
@@ -16,7 +16,7 @@ use super::lru::Lru;
 ///
 /// Source: `org.apache.paimon.io.cache.CacheManager`.
 #[derive(Debug)]
-pub(crate) struct BlockCache {
+pub(crate) struct LookupMemory {
     indexes: Mutex<Lru<u64, Held<Arc<SstIndex>>>>,
     blocks: Mutex<Blocks>,
     pages: PageCache,
@@ -24,6 +24,7 @@ pub(crate) struct BlockCache {
     own: Budget,
     /// Of all caches of the process.
     shared: Budget,
+    clock: Arc<dyn Clock>,
 }
 
 type Blocks = Lru<(u64, BlockHandle), Held<SstBlock>>;
@@ -35,10 +36,11 @@ struct Held<T> {
     _room: Arc<Vec<Reservation>>,
 }
 
-impl BlockCache {
+impl LookupMemory {
     /// `ratio`: the share of indexes and filters.
-    pub(crate) fn new(max_bytes: u64, ratio: f64, shared: Budget) -> Self {
+    pub(crate) fn new(max_bytes: u64, ratio: f64, env: &Env) -> Self {
         let index_bytes = (max_bytes as f64 * ratio) as u64;
+        let shared = env.cache.clone();
         let own = Budget::new(max_bytes.saturating_sub(index_bytes));
         Self {
             indexes: Mutex::new(Lru::new(index_bytes)),
@@ -46,7 +48,24 @@ impl BlockCache {
             pages: PageCache::new([own.clone(), shared.clone()]),
             own,
             shared,
+            clock: Arc::clone(&env.clock),
         }
+    }
+
+    /// Lets go of what was last used before a moment.
+    pub(crate) fn remove_unused_since(&self, before_ms: i64) {
+        let indexes = lock(&self.indexes).remove_unused_since(before_ms);
+        let blocks = lock(&self.blocks).remove_unused_since(before_ms);
+        drop((indexes, blocks));
+        self.pages.remove_unused_since(before_ms);
+    }
+
+    /// Lets go of everything.
+    pub(crate) fn clear(&self) {
+        let indexes = lock(&self.indexes).remove_where(|_| true);
+        let blocks = lock(&self.blocks).remove_where(|_| true);
+        drop((indexes, blocks));
+        self.pages.clear();
     }
 
     /// Pages of data files that were read without a lookup file.
@@ -55,7 +74,7 @@ impl BlockCache {
     }
 
     pub(crate) fn index(&self, file: u64) -> Option<Arc<SstIndex>> {
-        let found = lock(&self.indexes).get(&file, 0);
+        let found = lock(&self.indexes).get(&file, self.clock.now_ms());
         found.map(|held| held.value)
     }
 
@@ -71,12 +90,12 @@ impl BlockCache {
             value: Arc::clone(index),
             _room: room,
         };
-        let gone = lock(&self.indexes).insert(file, held, weight, 0);
+        let gone = lock(&self.indexes).insert(file, held, weight, self.clock.now_ms());
         drop(gone);
     }
 
     pub(crate) fn block(&self, file: u64, handle: BlockHandle) -> Option<SstBlock> {
-        let found = lock(&self.blocks).get(&(file, handle), 0);
+        let found = lock(&self.blocks).get(&(file, handle), self.clock.now_ms());
         found.map(|held| held.value)
     }
 
@@ -90,7 +109,7 @@ impl BlockCache {
             value: block.clone(),
             _room: room,
         };
-        let gone = blocks.insert((file, handle), held, weight, 0);
+        let gone = blocks.insert((file, handle), held, weight, self.clock.now_ms());
         drop(blocks);
         drop(gone);
     }

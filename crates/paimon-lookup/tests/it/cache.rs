@@ -1,5 +1,6 @@
 //! What stays on disk, and for how long.
 
+use std::path::Path;
 use std::time::Duration;
 
 use futures::executor::block_on;
@@ -162,6 +163,51 @@ fn a_broken_file_is_not_used_again() {
     assert_eq!(bucket.cache.len(), 1);
 }
 
+#[test]
+fn a_file_that_vanished_is_built_again() {
+    let damages: [fn(&Path) -> std::io::Result<()>; 2] = [
+        |path| std::fs::remove_file(path),
+        |path| std::fs::OpenOptions::new().write(true).open(path)?.set_len(10),
+    ];
+    for damage in damages {
+        let mut bucket = Bucket::building();
+        // What was read does not stay in memory.
+        bucket.settings.max_memory_bytes = 0;
+        bucket.cache = LookupFileCache::new(bucket.env.clone(), &bucket.settings);
+        two_files(&mut bucket);
+        let levels = bucket.levels();
+        assert_eq!(bucket.values(&levels, &[3]), [Some(30)]);
+        let mut files = std::fs::read_dir(bucket.temp.path()).unwrap();
+        damage(&files.next().unwrap().unwrap().path()).unwrap();
+        assert_eq!(bucket.values(&levels, &[3]), [Some(30)]);
+        assert_eq!(bucket.cache.len(), 0);
+        assert_eq!(bucket.values(&levels, &[3]), [Some(30)], "and it is built again");
+        assert_eq!((bucket.cache.len(), bucket.on_disk()), (1, 1));
+    }
+}
+
+#[test]
+fn idle_memory_goes() {
+    let mut bucket = Bucket::building();
+    let clock = TickingClock::new(1_000_000, 1);
+    bucket.env.clock = std::sync::Arc::new(clock.clone());
+    bucket.cache = LookupFileCache::new(bucket.env.clone(), &bucket.settings);
+    two_files(&mut bucket);
+    let levels = bucket.levels();
+    bucket.values(&levels, &[3, 110]);
+    let (free, total) = (bucket.env.cache.free(), bucket.env.cache.total());
+    assert!(free < total);
+    clock.advance_ms(1_800_000);
+    bucket.values(&levels, &[3]);
+    clock.advance_ms(1_801_000);
+    bucket.cache.remove_idle();
+    let half = bucket.env.cache.free();
+    assert!((free + 1..total).contains(&half), "{free} {half} {total}");
+    clock.advance_ms(1_801_000);
+    bucket.cache.remove_idle();
+    assert_eq!(bucket.env.cache.free(), total);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn of_many_who_want_a_file_one_builds_it() {
     let mut bucket = Bucket::building();
@@ -175,7 +221,7 @@ async fn of_many_who_want_a_file_one_builds_it() {
         let keys = sorted_keys(&bucket.schema, &[i % 20, 100 + i % 20]);
         let view = view(&bucket.schema, &bucket.files, &[]);
         #[expect(clippy::disallowed_methods, reason = "the race needs tasks")]
-        tokio::spawn(async move { levels.lookup(&keys, &view, 1, LookupNeed::Value).await })
+        tokio::spawn(async move { levels.lookup(&keys, &view, 1, LookupNeed::Value, u64::MAX).await })
     });
     for hits in futures::future::join_all(tasks).await {
         assert_eq!(hits.unwrap().unwrap().found.iter().flatten().count(), 2);
@@ -189,7 +235,7 @@ fn keys_of_another_schema_are_refused() {
     let other = crate::support::schema(&[crate::support::STRING]);
     let keys = sorted_keys(&other, &[1]);
     let view = view(&bucket.schema, &[], &[]);
-    let error = block_on(bucket.levels().lookup(&keys, &view, 1, LookupNeed::Value)).unwrap_err();
+    let error = block_on(bucket.levels().lookup(&keys, &view, 1, LookupNeed::Value, u64::MAX)).unwrap_err();
     assert_eq!(
         error.to_string(),
         "internal error: keys of schema 0 are looked up with schema 0"

@@ -121,7 +121,7 @@ fn old_values_have_the_current_columns() {
             .schemas(Arc::new(Schemas))
             .build()
             .unwrap();
-        let hits = block_on(levels.lookup(&keys, &view, 1, LookupNeed::PositionAndValue)).unwrap();
+        let hits = block_on(levels.lookup(&keys, &view, 1, LookupNeed::PositionAndValue, u64::MAX)).unwrap();
         let rows = hits.rows.unwrap();
         assert_eq!(rows.columns.schema_ref().fields(), schema.arrow.fields());
         let costs = rows.values()[2].as_primitive::<Int64Type>();

@@ -123,7 +123,7 @@ impl JavaTable {
             columns: self.key_columns(),
         };
         let view = view(&self.schema, &[Arc::new(data)], &[]);
-        block_on(levels.lookup(&keys, &view, 1, self.need())).unwrap()
+        block_on(levels.lookup(&keys, &view, 1, self.need(), u64::MAX)).unwrap()
     }
 
     /// Every key was found, with its own row and place.

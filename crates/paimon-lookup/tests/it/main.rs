@@ -7,5 +7,6 @@ mod evolution;
 mod java;
 mod model;
 mod remote;
+mod room;
 mod scanning;
 mod support;

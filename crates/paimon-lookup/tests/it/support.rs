@@ -228,7 +228,7 @@ impl Bucket {
     ) -> Vec<Option<Answer>> {
         let keys = sorted_keys(&self.schema, numbers);
         let view = view(&self.schema, &self.files, deleted);
-        let hits = block_on(levels.lookup(&keys, &view, start_level, need)).unwrap();
+        let hits = block_on(levels.lookup(&keys, &view, start_level, need, u64::MAX)).unwrap();
         answers(&self.schema, &keys, &hits)
     }
 

@@ -14,7 +14,8 @@ use paimon_merge::changelog::{Hit, Hits, LookupNeed};
 use crate::LsmError;
 use crate::lookup::{LookupSource, LookupView, SortedKeys};
 
-/// Reads every file of every level from its start: slow, and plainly right. What other sources are compared with.
+/// Reads every file of every level from its start: slow, and plainly right. What other sources are compared with. Answers all keys,
+/// whatever their records weigh.
 #[derive(Debug)]
 pub struct ScanLookup {
     files: Arc<dyn KvFiles>,
@@ -43,6 +44,7 @@ impl LookupSource for ScanLookup {
         view: &LookupView,
         start_level: i32,
         need: LookupNeed,
+        _max_bytes: u64,
     ) -> Result<Hits, LsmError> {
         let mut answers = Answers {
             hits: Hits {

@@ -393,8 +393,9 @@ impl LookupSource for Sidecars {
         view: &LookupView,
         start_level: i32,
         need: LookupNeed,
+        max_bytes: u64,
     ) -> Result<Hits, LsmError> {
-        self.inner.lookup(keys, view, start_level, need).await
+        self.inner.lookup(keys, view, start_level, need, max_bytes).await
     }
 
     async fn written(&self, mut files: Vec<DataFileMeta>) -> Result<Vec<DataFileMeta>, LsmError> {
@@ -410,33 +411,44 @@ impl LookupSource for Sidecars {
     fn dropped(&self, _files: &[Arc<DataFileMeta>]) {}
 }
 
+impl Sidecars {
+    /// For the bucket's files, with rows of the first live one in the sidecars.
+    async fn of(bucket: &Bucket, left: usize) -> Self {
+        let all = ReadSpec::all(Arc::clone(&bucket.schema));
+        let sample = bucket.memory.open(&bucket.live[0], all).collect::<Vec<_>>().await;
+        Self {
+            inner: ScanLookup::new(Arc::clone(&bucket.files)),
+            files: bucket.memory.clone(),
+            sample: sample.into_iter().next().unwrap().unwrap(),
+            left: AtomicUsize::new(left),
+        }
+    }
+}
+
+/// A bucket with one file on level 0 for each of these ranges of keys.
+async fn flushed(options: &[(&str, &str)], files: impl IntoIterator<Item = std::ops::Range<i64>>) -> Bucket {
+    let mut bucket = Bucket::with_options(options);
+    bucket.settings.write_only = true;
+    let mut writer = bucket.writer();
+    for keys in files {
+        write(&mut writer, &bucket.schema, &all(keys, 1)).await;
+        let increment = writer.prepare_commit(No).await.unwrap();
+        bucket.commit(&increment);
+    }
+    writer.close().await;
+    bucket.settings.write_only = false;
+    bucket
+}
+
 /// Two files of level 0 that overlap nothing: a compaction moves both, one after the other.
 #[rstest::rstest]
 #[case::the_second_file_gets_none(1)]
 #[case::the_writer_ends_without_a_commit(2)]
 #[tokio::test]
 async fn sidecars_of_moved_files_go_when_the_move_comes_to_nothing(#[case] sidecars: usize) {
-    let mut bucket = Bucket::with_options(&[("changelog-producer", "lookup")]);
-    bucket.settings.write_only = true;
-    let mut writer = bucket.writer();
-    for keys in [0..20, 100..120] {
-        write(&mut writer, &bucket.schema, &all(keys, 1)).await;
-        let increment = writer.prepare_commit(No).await.unwrap();
-        bucket.commit(&increment);
-    }
-    writer.close().await;
+    let bucket = flushed(&[("changelog-producer", "lookup")], [0..20, 100..120]).await;
     let known = bucket.memory.names();
-    let sample = bucket
-        .memory
-        .open(&bucket.live[0], ReadSpec::all(Arc::clone(&bucket.schema)));
-    let sample = sample.collect::<Vec<_>>().await.remove(0).unwrap();
-    bucket.settings.write_only = false;
-    let lookup = Sidecars {
-        inner: ScanLookup::new(Arc::clone(&bucket.files)),
-        files: bucket.memory.clone(),
-        sample,
-        left: AtomicUsize::new(sidecars),
-    };
+    let lookup = Sidecars::of(&bucket, sidecars).await;
     let writer = bucket.builder().lookup(Some(Arc::new(lookup)));
     let mut writer = writer.restore(bucket.live.clone()).build().unwrap();
     writer.compact(true).await.unwrap();
@@ -446,4 +458,55 @@ async fn sidecars_of_moved_files_go_when_the_move_comes_to_nothing(#[case] sidec
     }
     writer.close().await;
     assert_eq!(bucket.memory.names(), known);
+}
+
+#[tokio::test]
+async fn sidecars_of_a_moved_file_go_when_it_is_merged_before_the_commit() {
+    let bucket = flushed(&[("changelog-producer", "lookup")], [0..20]).await;
+    let known = bucket.memory.names();
+    let lookup = Sidecars::of(&bucket, MANY).await;
+    let writer = bucket.builder().lookup(Some(Arc::new(lookup)));
+    let mut writer = writer.restore(bucket.live.clone()).build().unwrap();
+    writer.compact(true).await.unwrap();
+    writer.sync().await.unwrap();
+    assert_eq!(bucket.memory.names().len(), known.len() + 2, "changelog and sidecar");
+    write(&mut writer, &bucket.schema, &all(0..20, 2)).await;
+    writer.compact(true).await.unwrap();
+    let increment = writer.prepare_commit(Yes).await.unwrap();
+    let (data, compact) = (&increment.data, &increment.compact);
+    let lists = [
+        &data.new_files,
+        &compact.compact_before,
+        &compact.compact_after,
+        &compact.changelog_files,
+    ];
+    let files = lists.into_iter().flatten();
+    let named: Vec<&String> = files
+        .flat_map(|file| std::iter::once(&file.file_name).chain(&file.extra_files))
+        .collect();
+    assert_eq!(compact.compact_after.len(), 1);
+    for name in bucket.memory.names() {
+        assert!(named.contains(&&name), "nobody names {name}");
+    }
+    writer.close().await;
+}
+
+#[tokio::test]
+async fn a_result_that_does_not_fit_in_any_more_leaves_nothing() {
+    let bucket = flushed(&[("changelog-producer", "lookup")], [0..20, 10..30]).await;
+    let all = ReadSpec::all(Arc::clone(&bucket.schema));
+    let rows = bucket.memory.open(&bucket.live[0], all).collect::<Vec<_>>().await;
+    let mut writer = bucket.writer();
+    writer.compact(true).await.unwrap();
+    // Another job has put a file where the result is to go.
+    let other = bucket
+        .memory
+        .add(5, &[rows.into_iter().next().unwrap().unwrap()])
+        .unwrap();
+    let known = bucket.memory.names();
+    writer.notify_new_files(&[other]).unwrap();
+    let error = writer.sync().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+    assert_eq!(bucket.memory.names(), known);
+    writer.close().await;
 }

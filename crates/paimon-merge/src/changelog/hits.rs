@@ -42,7 +42,7 @@ pub struct Hit {
     pub position: Option<(u32, u64)>,
 }
 
-/// The answers to a sorted block of keys, one entry a key.
+/// The answers to a sorted block of keys, or to the first of them, one entry a key.
 #[derive(Clone, Debug, Default)]
 pub struct Hits {
     /// By key; `None`: no level has it. A retract that was found is a hit.

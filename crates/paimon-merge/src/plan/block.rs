@@ -61,7 +61,7 @@ impl Block {
                 _ => {
                     merged.extend_from_slice(versions);
                     merged_ends.push(merged.len() as u32);
-                    spans.add_group();
+                    spans.add_groups(1);
                 }
             }
         }
@@ -73,6 +73,42 @@ impl Block {
             ends: merged_ends,
             open,
         }
+    }
+
+    /// The keys before a group, and those from it on. Both point into the same batches.
+    pub fn split_at(mut self, group: u32) -> (Self, Self) {
+        let mut before = SpanList::default();
+        let mut left = group;
+        let mut spans = std::mem::take(&mut self.spans).into_iter();
+        let mut rest = Vec::new();
+        for span in spans.by_ref() {
+            match span {
+                Span::Groups(groups) if groups > left => {
+                    before.add_groups(left);
+                    rest.push(Span::Groups(groups - left));
+                    break;
+                }
+                Span::Groups(groups) => {
+                    left -= groups;
+                    before.add_groups(groups);
+                }
+                Span::Pass { batch, rows } => before.pass(batch, rows),
+            }
+        }
+        rest.extend(spans);
+        let start = self.groups().start(group as usize);
+        let ends_after = self.ends.split_off((group as usize).min(self.ends.len()));
+        let after = Self {
+            sources: self.sources.clone(),
+            ids: self.ids.clone(),
+            spans: rest,
+            rows: self.rows.split_off(start.min(self.rows.len())),
+            ends: ends_after.into_iter().map(|end| end - start as u32).collect(),
+            open: self.open,
+        };
+        self.spans = before.0;
+        self.open = false;
+        (self, after)
     }
 
     /// The keys that a kernel has to merge.
@@ -152,10 +188,11 @@ impl SpanList {
         }
     }
 
-    fn add_group(&mut self) {
+    fn add_groups(&mut self, more: u32) {
         match self.0.last_mut() {
-            Some(Span::Groups(groups)) => *groups += 1,
-            _ => self.0.push(Span::Groups(1)),
+            Some(Span::Groups(groups)) => *groups += more,
+            _ if more == 0 => {}
+            _ => self.0.push(Span::Groups(more)),
         }
     }
 }
@@ -199,7 +236,7 @@ impl<L> Building<L> {
     pub(super) fn close_group(&mut self) {
         self.keys += 1;
         self.ends.push(self.rows.len() as u32);
-        self.spans.add_group();
+        self.spans.add_groups(1);
     }
 
     pub(super) fn into_block(self, open: bool) -> Block {
@@ -232,6 +269,12 @@ mod tests {
         let groups: Vec<Vec<RowRef>> = block.groups().iter().map(<[RowRef]>::to_vec).collect();
         assert_eq!(groups, [rows[2..4].to_vec(), rows[4..7].to_vec()]);
         assert_eq!(block.all_rows().collect::<Vec<_>>(), rows);
+        let (before, after) = block.clone().split_at(1);
+        assert_eq!(before.spans, [pass(0, 4..6), Span::Groups(1)]);
+        assert_eq!(after.spans, [Span::Groups(1), pass(0, 9..10)]);
+        assert_eq!(before.groups().iter().collect::<Vec<_>>(), groups[..1]);
+        assert_eq!(after.groups().iter().collect::<Vec<_>>(), groups[1..]);
+        assert_eq!(before.all_rows().chain(after.all_rows()).collect::<Vec<_>>(), rows);
         // Parts of a key are groups, also those of one version.
         let part = Block::of_keys(&sources, rows.clone(), &[1, 2, 4, 7, 8], true, true);
         assert_eq!(part.spans, [Span::Groups(1), pass(0, 5..6), Span::Groups(3)]);

@@ -154,6 +154,7 @@ async fn merge_block(env: &Env, work: &mut Option<Work>, lookups: Option<&mut Lo
         Progress::LookUp(keys) => {
             let lookups = lookups.ok_or_else(|| LsmError::Internal("nothing to look old rows up in".into()))?;
             let hits = lookups.find(&keys).await?;
+            // Where only the first keys were answered, the rest comes with the next block, when what was made of these is out of the way.
             on_cpu(env, work, move |work| work.merge_waiting(&hits)).await?;
             Ok(false)
         }
@@ -165,18 +166,22 @@ async fn merge_block(env: &Env, work: &mut Option<Work>, lookups: Option<&mut Lo
 /// Asks for old rows, and keeps in mind which of them the job replaces.
 pub(super) struct Lookups {
     job: JobLookup,
+    /// Bytes of records found at once.
+    max_bytes: u64,
     /// Rows found by position, by file name.
     pub(super) deletions: BTreeMap<String, DeletionVector>,
 }
 
 impl Lookups {
-    pub(super) fn new(job: JobLookup) -> Self {
+    pub(super) fn new(job: JobLookup, max_bytes: u64) -> Self {
         Self {
             job,
+            max_bytes,
             deletions: BTreeMap::new(),
         }
     }
 
+    /// The answers to the keys, or to the first of them.
     async fn find(&mut self, keys: &SortedKeys) -> Result<Hits, LsmError> {
         let JobLookup {
             source,
@@ -188,9 +193,9 @@ impl Lookups {
         let files: usize = view.levels.runs().iter().map(|run| run.run.files().len()).sum();
         let bytes: u64 = view.levels.runs().iter().map(|run| run.run.total_size()).sum();
         let span = tracing::debug_span!("lookup", keys = keys.keys.len(), files, bytes, start_level);
-        let looked_up = source.lookup(keys, view, *start_level, *need);
+        let looked_up = source.lookup(keys, view, *start_level, *need, self.max_bytes);
         let hits = looked_up.instrument(span).await?;
-        if hits.found.len() != keys.keys.len() {
+        if !(1..=keys.keys.len()).contains(&hits.found.len()) {
             return Err(LsmError::Internal(format!(
                 "{} answers to {} keys that were looked up",
                 hits.found.len(),

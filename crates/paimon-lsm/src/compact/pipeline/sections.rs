@@ -46,7 +46,7 @@ impl MergeStream {
     pub(super) fn new(pipeline: MergePipeline, mut job: MergeJob, wanted: (bool, bool)) -> Self {
         Self {
             sections: std::mem::take(&mut job.sections).into_iter(),
-            lookups: job.lookup.take().map(Lookups::new),
+            lookups: None,
             pipeline,
             job,
             wanted,
@@ -132,6 +132,8 @@ impl MergeStream {
             self.cut = Some(Arc::new(KeyCut::new(&self.job.bounds, schema)?));
             self.job.keys = self.job.bounds.range(schema)?;
         }
+        let lookup = self.job.lookup.take();
+        self.lookups = lookup.map(|job| Lookups::new(job, shares.found_bytes));
         self.shares = Some(shares);
         Ok(())
     }

@@ -30,6 +30,8 @@ pub(super) struct Shares {
     pub(super) batch: BatchLimit,
     /// Batches that a block points into.
     pub(super) block_bytes: usize,
+    /// Records that are looked up at once. They are copied once when all are found.
+    pub(super) found_bytes: u64,
     /// Batches that an output batch is made from.
     pub(super) assemble_bytes: usize,
     _reservation: Reservation,
@@ -59,6 +61,7 @@ impl Shares {
                 bytes: (run / 8) as usize,
             },
             block_bytes: (output / 4) as usize,
+            found_bytes: output / 8,
             assemble_bytes: (output / 2) as usize,
             _reservation: reservation,
         })

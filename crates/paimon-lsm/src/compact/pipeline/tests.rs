@@ -1,4 +1,5 @@
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Mutex;
 
 use arrow_array::{ArrayRef, Int8Array, Int32Array, Int64Array, RecordBatch, StringArray};
 use async_trait::async_trait;
@@ -9,12 +10,14 @@ use paimon_format::kv::{BatchSink, KeyCodec, RowLevels};
 use paimon_format::meta::{DataFileMeta, FileSource};
 use paimon_format::options::Options;
 use paimon_format::types::{DataField, DataType, RowKind, TypeKind};
+use paimon_merge::changelog::{ChangelogSettings, Hits, LookupNeed};
 use paimon_merge::engine::Registry;
 use proptest::prelude::*;
 
 use super::*;
-use crate::levels::SortedRun;
-use crate::testing::MemoryKvFiles;
+use crate::levels::{KeyOrder, Levels, SortedRun};
+use crate::lookup::{LookupSource, LookupView, SortedKeys};
+use crate::testing::{MemoryKvFiles, ScanLookup};
 
 /// Key, sequence number, kind.
 type Record = (i64, i64, RowKind);
@@ -303,6 +306,82 @@ async fn a_missing_file_ends_the_stream() {
     let error = merged.try_next().await.unwrap_err();
     assert_eq!(error.kind(), paimon_format::ErrorKind::NotFound);
     assert!(merged.try_next().await.unwrap().is_none());
+}
+
+/// Answers so many keys at most; notes how many bytes it might have found each time.
+#[derive(Debug)]
+struct FirstKeys(ScanLookup, usize, Mutex<Vec<u64>>);
+
+#[async_trait]
+impl LookupSource for FirstKeys {
+    async fn lookup(
+        &self,
+        keys: &SortedKeys,
+        view: &LookupView,
+        start_level: i32,
+        need: LookupNeed,
+        max_bytes: u64,
+    ) -> Result<Hits, LsmError> {
+        self.2.lock().unwrap().push(max_bytes);
+        let mut hits = self.0.lookup(keys, view, start_level, need, max_bytes).await?;
+        hits.found.truncate(self.1);
+        Ok(hits)
+    }
+
+    async fn written(&self, files: Vec<DataFileMeta>) -> Result<Vec<DataFileMeta>, LsmError> {
+        Ok(files)
+    }
+
+    fn dropped(&self, _files: &[Arc<DataFileMeta>]) {}
+}
+
+/// Old rows that are too large to be found all at once come part by part, and so does what is made of them.
+#[tokio::test]
+async fn a_look_up_may_answer_the_first_keys_only() {
+    let table = Table::new();
+    let old: Vec<Record> = (0..20).map(|key| (key * 2, key, Insert)).collect();
+    let kinds = [Delete, UpdateAfter, Insert];
+    let new: Vec<Record> = (0..30).map(|key| (key, 100 + key, kinds[key as usize % 3])).collect();
+    // These need no look-up: what takes part has the old row.
+    let above: Vec<Record> = (5..9).map(|key| (key, 50 + key, Insert)).collect();
+    let deep = table.run(5, &[&old]);
+    let sections = vec![vec![table.run(0, &[&new]), table.run(4, &[&above])]];
+    let keys = KeyOrder::new(&schema()).unwrap();
+    let view = LookupView {
+        levels: Levels::restore(keys, deep.files().to_vec(), 6).unwrap().view(),
+        deleted: Arc::default(),
+    };
+    let mut expected = None;
+    for (first, calls) in [(1000, 1), (7, 4), (1, 26)] {
+        let scan = ScanLookup::new(Arc::new(table.files.clone()));
+        let source = Arc::new(FirstKeys(scan, first, Mutex::default()));
+        let job = MergeJob {
+            sections: sections.clone(),
+            stage: StageKind::LookupChangelog(Some(ChangelogSettings::default())),
+            lookup: Some(JobLookup {
+                source: Arc::clone(&source) as _,
+                view: view.clone(),
+                start_level: 5,
+                need: LookupNeed::Value,
+            }),
+            ..MergeJob::default()
+        };
+        let sinks = MergeSinks {
+            data: Some(table.files.data_sink(4, FileSource::Compact)),
+            changelog: Some(table.files.changelog_sink(4)),
+        };
+        let merged = table.pipeline.rewrite(job, sinks).await.unwrap();
+        let mut made = Vec::new();
+        for file in merged.data.iter().chain(&merged.changelog) {
+            let read = paimon_format::kv::ReadSpec::all(schema());
+            let batches: Vec<KvBatch> = table.files.open(file, read).try_collect().await.unwrap();
+            made.push(records(&batches));
+        }
+        assert_eq!(&made, expected.get_or_insert(made.clone()), "{first} keys at a time");
+        let asked = source.2.lock().unwrap();
+        assert_eq!(asked.len(), calls, "{first} keys at a time");
+        assert!(asked.iter().all(|bytes| (1..=12 << 20).contains(bytes)), "{asked:?}");
+    }
 }
 
 fn histories() -> impl Strategy<Value = Vec<Vec<Record>>> {

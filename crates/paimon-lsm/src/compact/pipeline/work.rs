@@ -55,14 +55,20 @@ pub(super) struct Work {
     pub(super) blocks: Blocks,
     merging: Merging,
     output: StageOutput,
-    /// The block whose old rows are being looked up.
-    waiting: Option<Block>,
+    waiting: Option<Waiting>,
     schema: Arc<KvSchema>,
     codec: KeyCodec,
     /// `None`: merged rows are not wanted.
     data: Option<Assembler>,
     /// `None`: changes are not wanted.
     changelog: Option<Assembler>,
+}
+
+/// A block whose old rows are being looked up.
+struct Waiting {
+    block: Block,
+    /// The groups whose old rows are wanted, ascending.
+    missing: Vec<u32>,
 }
 
 /// What one call on the CPU pool came to.
@@ -97,6 +103,9 @@ impl Work {
 
     /// Goes on to the next block and merges it, unless old rows are needed for that.
     pub(super) fn block(&mut self) -> Result<Progress, MergeError> {
+        if let Some(Waiting { block, missing }) = &self.waiting {
+            return self.keys_of(&block.groups(), missing).map(Progress::LookUp);
+        }
         let step = match &mut self.blocks {
             Blocks::None => Step::Done,
             Blocks::Plan(plan) => plan.step()?,
@@ -117,16 +126,25 @@ impl Work {
             return Ok(Progress::Block);
         }
         let keys = self.keys_of(&groups, &missing)?;
-        self.waiting = Some(block);
+        self.waiting = Some(Waiting { block, missing });
         Ok(Progress::LookUp(keys))
     }
 
-    /// Merges the block whose old rows were asked for.
+    /// Merges the block whose old rows were asked for, up to the first key that was not answered: the rest waits on.
     pub(super) fn merge_waiting(&mut self, hits: &Hits) -> Result<(), MergeError> {
-        match self.waiting.take() {
-            Some(block) => self.merge(&block, hits),
-            None => Err(MergeError::internal("old rows of a block that was not there")),
+        let Some(Waiting { mut block, missing }) = self.waiting.take() else {
+            return Err(MergeError::internal("old rows of a block that was not there"));
+        };
+        if let Some(&next) = missing.get(hits.found.len()) {
+            let (answered, rest) = block.split_at(next);
+            block = answered;
+            let missing = missing.iter().skip(hits.found.len());
+            self.waiting = Some(Waiting {
+                block: rest,
+                missing: missing.map(|group| group - next).collect(),
+            });
         }
+        self.merge(&block, hits)
     }
 
     fn merge(&mut self, block: &Block, hits: &Hits) -> Result<(), MergeError> {
