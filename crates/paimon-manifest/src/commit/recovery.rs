@@ -7,6 +7,7 @@ use paimon_format::meta::{BucketPaths, CommitMessage, DataFileMeta, FileLocation
 
 use super::committable::ManifestCommittable;
 use super::file_store_commit::{AppendCheck, FileStoreCommit};
+use super::overwrite::Overwrite;
 use crate::error::{ManifestError, Result};
 
 impl FileStoreCommit {
@@ -34,16 +35,33 @@ impl FileStoreCommit {
     /// [`commit`](Self::commit), and committables before the failing one are committed.
     /// Source: `org.apache.paimon.table.sink.TableCommitImpl#filterAndCommitMultiple`.
     pub async fn filter_and_commit(&self, committables: Vec<ManifestCommittable>) -> Result<usize> {
-        let rest = self.filter_committed(committables).await?;
-        for committable in &rest {
-            for message in &committable.messages {
-                self.check_files(message).await?;
-            }
-        }
+        let rest = self.uncommitted(committables).await?;
         for committable in &rest {
             self.commit(committable, AppendCheck::Check).await?;
         }
         Ok(rest.len())
+    }
+
+    /// As [`filter_and_commit`](Self::filter_and_commit), of a job that replaces what is there: each committable in its turn.
+    pub async fn filter_and_overwrite(
+        &self,
+        committables: Vec<ManifestCommittable>,
+        overwrite: &Overwrite,
+    ) -> Result<usize> {
+        let rest = self.uncommitted(committables).await?;
+        for committable in &rest {
+            self.overwrite(committable, overwrite).await?;
+        }
+        Ok(rest.len())
+    }
+
+    /// Those that are not committed. Errors: `NotFound` when a file of them is gone.
+    async fn uncommitted(&self, committables: Vec<ManifestCommittable>) -> Result<Vec<ManifestCommittable>> {
+        let rest = self.filter_committed(committables).await?;
+        for message in rest.iter().flat_map(|committable| &committable.messages) {
+            self.check_files(message).await?;
+        }
+        Ok(rest)
     }
 
     /// Deletes the files of messages that will never be committed. Call it only when no commit of them was tried, or failed with

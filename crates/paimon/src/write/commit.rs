@@ -129,15 +129,21 @@ impl TableCommit {
         Ok(self.commit.truncate(BATCH_IDENTIFIER, partitions).await?)
     }
 
-    /// Recovery: commits those of the committables (identifier and messages) that this user had not committed before it died.
-    /// Returns how many that were.
+    /// Recovery: commits those of the committables (identifier and messages) that this user had not committed before it died, each as
+    /// [`commit`](Self::commit) would have: one that overwrites replaces what is there. Returns how many that were.
     ///
     /// Errors: `NotFound` naming a file that is gone, before anything is committed; else as [`commit`](Self::commit), and earlier
     /// committables stay committed.
     pub async fn filter_and_commit(&self, committables: Vec<(i64, Vec<CommitMessage>)>) -> Result<usize> {
         let committables = committables.into_iter();
         let committables = committables.map(|(identifier, messages)| ManifestCommittable::new(identifier, messages));
-        Ok(self.commit.filter_and_commit(committables.collect()).await?)
+        match &self.overwrite {
+            None => Ok(self.commit.filter_and_commit(committables.collect()).await?),
+            Some(overwrite) => Ok(self
+                .commit
+                .filter_and_overwrite(committables.collect(), overwrite)
+                .await?),
+        }
     }
 
     /// Removes the files of messages that are not committed and never will be. Must not be called after an error of kind

@@ -186,6 +186,22 @@ async fn what_comes_meanwhile_is_replaced_too() {
 }
 
 #[tokio::test]
+async fn an_overwrite_that_is_recovered_replaces_too() {
+    let place = Place::new();
+    let table = three_partitions(&place, &[]).await;
+    let overwrite = table.write_builder().overwrite(Selection::all()).commit_user("u");
+    let prepared = messages(&overwrite, &[("a", 1, 11)]).await;
+    for committed in [1, 0] {
+        let commit = overwrite.new_commit().unwrap();
+        let recovered = commit.filter_and_commit(vec![(1, prepared.clone())]).await.unwrap();
+        assert_eq!(recovered, committed);
+        assert_eq!(rows(&table).await, ["a 1 11", "a 2 20", "b 1 30"]);
+    }
+    let snapshot = table.snapshot_store().latest().await.unwrap().unwrap();
+    assert_eq!((snapshot.id, snapshot.commit_kind), (2, CommitKind::Overwrite));
+}
+
+#[tokio::test]
 async fn tables_and_partitions_are_emptied() {
     let place = Place::new();
     let table = three_partitions(&place, &[]).await;
