@@ -1,4 +1,4 @@
-//! What a bucket looks like, and what would be compacted in it: for people, and for jobs that decide about compactions elsewhere.
+//! What a bucket looks like: for people, and for jobs that decide about compactions elsewhere.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,10 +7,9 @@ use paimon_format::dv::BucketDvMaintainer;
 use paimon_format::meta::{DataFileMeta, IndexFileMeta};
 use paimon_format::row::BinaryRow;
 use paimon_format::types::DataType;
-use paimon_lsm::compact::{CompactSettings, CompactStep};
-use paimon_lsm::levels::{KeyOrder, LevelSortedRun, Levels, total_bytes};
-use paimon_lsm::pick::{CompactUnit, PickReason};
-use paimon_manifest::scan::ScanFilter;
+use paimon_lsm::compact::CompactSettings;
+use paimon_lsm::levels::{KeyOrder, LevelSortedRun, Levels};
+use paimon_manifest::scan::{BucketFiles, ScanFilter};
 use paimon_manifest::snapshot::TimeTravel;
 use paimon_merge::engine::Promises;
 
@@ -121,26 +120,6 @@ impl BucketLevels {
     }
 }
 
-/// What would be compacted in a bucket now.
-#[derive(Debug)]
-pub struct BucketPick {
-    /// The files and where they would go; `None`: nothing to do.
-    pub unit: Option<CompactUnit>,
-    /// Whether deletes would go away: nothing older than the unit can hold their keys.
-    pub drop_delete: bool,
-    /// What would be done, in key order.
-    pub steps: Vec<CompactStep>,
-    /// The rule and the numbers that made it so, in words.
-    pub why: String,
-}
-
-impl BucketPick {
-    /// Bytes that would be read.
-    pub fn bytes(&self) -> u64 {
-        self.unit.as_ref().map_or(0, |unit| total_bytes(&unit.files))
-    }
-}
-
 impl Table {
     /// The sorted runs of each selected bucket that has files, in the snapshot that `travel` names. Empty for a table without
     /// snapshots. In the order of partitions as text, then buckets. Rows that wait for a bucket are in no run.
@@ -148,150 +127,120 @@ impl Table {
     /// Errors: `NotFound`; `Corrupt` when files of a level above 0 share keys; `Invalid` naming an option, a partition column or a bucket
     /// that the table does not have.
     pub async fn buckets(&self, travel: &TimeTravel, selection: &Selection) -> Result<Vec<BucketLevels>> {
+        let found = self.selected_buckets(travel, selection).await?;
+        let mut buckets = Vec::with_capacity(found.len());
+        if !found.is_empty() {
+            let restore = RestoreLevels::new(self)?;
+            for bucket in found {
+                buckets.push(restore.levels(bucket).await?);
+            }
+        }
+        Ok(buckets)
+    }
+
+    /// The selected buckets that have files, in the order of [`buckets`](Self::buckets). Errors: those that are of the table.
+    pub(crate) async fn selected_buckets(
+        &self,
+        travel: &TimeTravel,
+        selection: &Selection,
+    ) -> Result<Vec<SelectedBucket>> {
         let fields = self.partition_fields();
         let selection = selection.resolve(&fields, &self.default_partition_name())?;
         let Some(snapshot) = self.snapshot_store().travel(travel).await? else {
             selection.check_buckets(self.options(), &[])?;
             return Ok(Vec::new());
         };
-        // The levels of tables that this engine cannot merge can be looked at all the same.
-        let settings = CompactSettings::from_options(self.options(), Promises::default())?;
-        let stores = match DeletionVectorSettings::from_options(self.options())? {
-            Some(_) => Some(BucketStores::new(self)?),
-            None => None,
-        };
-        let keys = KeyOrder::new(&self.schema().kv_schema()?)?;
-        let key_types: Arc<[DataType]> = self.key_types()?.into();
-        let mut buckets = Vec::new();
         let found = self.files(&snapshot, ScanFilter::all()).await?;
         selection.check_buckets(self.options(), &found)?;
+        let mut buckets = Vec::new();
         for files in found {
             let partition = Partition::new(files.partition.clone(), &fields)?;
             if files.bucket >= 0 && selection.contains(&partition, files.bucket) {
-                let name = self
-                    .paths()
-                    .bucket(&files.partition, files.bucket)?
-                    .directory()
-                    .to_owned();
-                let deletion_index_files = files.deletion_index_files();
-                let deleted_rows = files.deletion_files.into_iter();
-                let deleted_rows = deleted_rows
-                    .map(|(file, deletion)| (file, deletion.range.cardinality))
-                    .collect();
-                let vectors = match &stores {
-                    Some(stores) => stores
-                        .vectors(&files.partition, files.bucket, &deletion_index_files, &files.files)
-                        .await
-                        .map_err(|error| error.in_bucket(&name))?,
-                    None => None,
-                };
-                let levels = Levels::restore(keys.clone(), files.files, settings.num_levels);
-                let levels = levels.map_err(|error| Error::from(error).in_bucket(&name))?;
-                buckets.push(BucketLevels {
+                let paths = self.paths().bucket(&files.partition, files.bucket)?;
+                buckets.push(SelectedBucket {
                     partition,
-                    bucket: files.bucket,
-                    total_buckets: files.total_buckets,
+                    name: paths.directory().to_owned(),
                     snapshot: snapshot.id,
-                    runs: levels.level_sorted_runs(),
-                    levels,
-                    key_types: Arc::clone(&key_types),
-                    name,
-                    deleted_rows,
-                    deletion_index_files,
-                    vectors,
-                    compaction_trigger: settings.strategy.universal.compaction_trigger,
-                    stop_trigger: settings.stop_trigger,
+                    files,
                 });
             }
         }
-        buckets.sort_by_cached_key(|bucket| (bucket.partition.to_string(), bucket.bucket));
+        buckets.sort_by_cached_key(|bucket| (bucket.partition.to_string(), bucket.files.bucket));
         Ok(buckets)
     }
+}
 
-    /// What a compaction of the bucket would do now: what the strategy picks, or a full compaction.
-    ///
-    /// Errors: `Invalid` naming an option; `Corrupt` when a file's key bounds cannot be read.
-    pub fn explain(&self, bucket: &BucketLevels, full: bool) -> Result<BucketPick> {
-        let stores = BucketStores::new(self)?;
-        let settings = &stores.settings().compact;
-        let mut compactor = stores.compactor(bucket)?;
-        let Some(unit) = compactor.pick(full)? else {
-            return Ok(BucketPick {
-                unit: None,
-                drop_delete: false,
-                steps: Vec::new(),
-                why: why_not(bucket.runs(), full, settings, bucket.levels.max_level()),
-            });
-        };
-        let task = compactor.task(unit.clone())?;
-        Ok(BucketPick {
-            drop_delete: task.drop_delete,
-            steps: compactor.steps(&task)?,
-            why: why(&unit, bucket.runs(), settings),
-            unit: Some(unit),
+/// A bucket of a snapshot, its files not looked at yet.
+#[derive(Debug)]
+pub(crate) struct SelectedBucket {
+    pub(crate) partition: Partition,
+    /// Its directory, relative to the table.
+    pub(crate) name: String,
+    snapshot: i64,
+    pub(crate) files: BucketFiles,
+}
+
+/// What the trees of a table's buckets are restored with.
+#[derive(Debug)]
+pub(crate) struct RestoreLevels {
+    settings: CompactSettings,
+    /// Of a table with deletion vectors.
+    stores: Option<BucketStores>,
+    keys: KeyOrder,
+    key_types: Arc<[DataType]>,
+}
+
+impl RestoreLevels {
+    /// Errors: `Invalid`, naming an option.
+    pub(crate) fn new(table: &Table) -> Result<Self> {
+        Ok(Self {
+            // The levels of tables that this engine cannot merge can be looked at all the same.
+            settings: CompactSettings::from_options(table.options(), Promises::default())?,
+            stores: match DeletionVectorSettings::from_options(table.options())? {
+                Some(_) => Some(BucketStores::new(table)?),
+                None => None,
+            },
+            keys: KeyOrder::new(&table.schema().kv_schema()?)?,
+            key_types: table.key_types()?.into(),
         })
     }
-}
 
-fn why(unit: &CompactUnit, runs: &[LevelSortedRun], settings: &CompactSettings) -> String {
-    let universal = &settings.strategy.universal;
-    let early = universal.early_full.as_ref();
-    let sum = |runs: &[LevelSortedRun]| runs.iter().map(|run| run.run.total_size()).sum::<u64>();
-    match unit.reason {
-        PickReason::EarlyFullInterval => format!(
-            "no full compaction within compaction.optimization-interval = {} ms",
-            early.and_then(|early| early.interval_ms).unwrap_or_default()
-        ),
-        PickReason::EarlyFullTotalSize => format!(
-            "all runs together, {} bytes, are below compaction.total-size-threshold = {} bytes",
-            sum(runs),
-            early.and_then(|early| early.total_size_bytes).unwrap_or_default()
-        ),
-        PickReason::EarlyFullIncrementalSize => format!(
-            "the runs above the oldest level are over compaction.incremental-size-threshold = {} bytes",
-            early.and_then(|early| early.incremental_size_bytes).unwrap_or_default()
-        ),
-        PickReason::SizeAmplification => {
-            let (oldest, newer) = runs
-                .split_last()
-                .map_or((0, 0), |(oldest, newer)| (oldest.run.total_size(), sum(newer)));
-            format!(
-                "the newer runs, {newer} bytes, are over compaction.max-size-amplification-percent = {} % of the oldest, {oldest} bytes",
-                universal.max_size_amplification_percent
-            )
-        }
-        PickReason::SizeRatio => format!(
-            "each of them is at most compaction.size-ratio = {} % larger than all newer ones together, or joins as a run of level 0 or 1",
-            universal.size_ratio_percent
-        ),
-        PickReason::NumberOfRuns => format!(
-            "{} sorted runs are over num-sorted-run.compaction-trigger = {}",
-            runs.len(),
-            universal.compaction_trigger
-        ),
-        PickReason::ForceUpLevel0 if settings.lookup.need_lookup() => {
-            "level 0 must not stay behind where old rows are looked up (lookup-compact)".to_owned()
-        }
-        PickReason::ForceUpLevel0 => "level 0 must not stay behind (compaction.force-up-level-0)".to_owned(),
-        PickReason::Full => "a full compaction is asked for".to_owned(),
-        _ => format!("{:?}", unit.reason),
-    }
-}
-
-fn why_not(runs: &[LevelSortedRun], full: bool, settings: &CompactSettings, max_level: i32) -> String {
-    let trigger = settings.strategy.universal.compaction_trigger;
-    let counted = if runs.len() == 1 {
-        "1 sorted run is".to_owned()
-    } else {
-        format!("{} sorted runs are", runs.len())
-    };
-    if full {
-        format!("all rows are in one sorted run at the top level, {max_level}")
-    } else if runs.len() < trigger {
-        format!("{counted} fewer than num-sorted-run.compaction-trigger = {trigger}")
-    } else {
-        format!(
-            "{counted} not over num-sorted-run.compaction-trigger = {trigger}, and no newer run is large enough beside the next older one"
-        )
+    /// A bucket's tree. Errors: those of its files, naming the bucket.
+    pub(crate) async fn levels(&self, bucket: SelectedBucket) -> Result<BucketLevels> {
+        let SelectedBucket {
+            partition,
+            name,
+            snapshot,
+            files,
+        } = bucket;
+        let deletion_index_files = files.deletion_index_files();
+        let deleted_rows = files.deletion_files.into_iter();
+        let deleted_rows = deleted_rows
+            .map(|(file, deletion)| (file, deletion.range.cardinality))
+            .collect();
+        let vectors = match &self.stores {
+            Some(stores) => stores
+                .vectors(&files.partition, files.bucket, &deletion_index_files, &files.files)
+                .await
+                .map_err(|error| error.in_bucket(&name))?,
+            None => None,
+        };
+        let levels = Levels::restore(self.keys.clone(), files.files, self.settings.num_levels);
+        let levels = levels.map_err(|error| Error::from(error).in_bucket(&name))?;
+        Ok(BucketLevels {
+            partition,
+            bucket: files.bucket,
+            total_buckets: files.total_buckets,
+            snapshot,
+            runs: levels.level_sorted_runs(),
+            levels,
+            key_types: Arc::clone(&self.key_types),
+            name,
+            deleted_rows,
+            deletion_index_files,
+            vectors,
+            compaction_trigger: self.settings.strategy.universal.compaction_trigger,
+            stop_trigger: self.settings.stop_trigger,
+        })
     }
 }

@@ -23,6 +23,7 @@ mod changelog;
 mod compact;
 mod context;
 mod error;
+mod explain;
 mod level_states;
 mod levels;
 pub mod options;
@@ -44,7 +45,8 @@ pub use compact::{
 };
 pub use context::Context;
 pub use error::{Error, Result};
-pub use levels::{BackPressure, BucketLevels, BucketPick};
+pub use explain::BucketPick;
+pub use levels::{BackPressure, BucketLevels};
 pub use partition::{Partition, Selection};
 pub use postpone::DistributedPartition;
 pub use read::{Plan, ReadBuilder, RowStream, TableRead, TableScan, split_from_bytes, split_to_bytes};

@@ -115,7 +115,8 @@ impl CompactBuilder {
     /// planned anew, up to three times. Rows that wait for a bucket (`bucket` = -2) get one first, in a snapshot of their own.
     ///
     /// Errors: `Conflict` when others kept being first; `Unavailable`, whose message says whether the commit may be there all the
-    /// same; `Unsupported` or `Invalid`, naming an option. Except after `Unavailable` the files written are removed.
+    /// same; `Unsupported` or `Invalid`, naming an option; `Invalid` or `Corrupt`, naming a bucket that cannot be compacted: then none is, unless it is
+    /// left out by [`select`](Self::select). Except after `Unavailable` the files written are removed.
     pub async fn run(&self) -> Result<CompactReport> {
         let table = self.table.for_compaction()?;
         let clock = &table.context().env().clock;
@@ -154,21 +155,23 @@ impl CompactBuilder {
     pub async fn plan(&self, part_bytes: Option<u64>) -> Result<Vec<CompactionTask>> {
         let table = self.table.for_compaction()?;
         let look = look(&BucketStores::new(&table)?, &self.scope).await?;
-        let buckets = look.jobs.into_iter().map(|job| job.into_parts(part_bytes));
+        let buckets = look.into_jobs()?.into_iter().map(|job| job.into_parts(part_bytes));
         Ok(tasks_of(&table, buckets.collect::<Result<_>>()?))
     }
 
     async fn run_once(&self, table: &Table) -> Result<CompactReport> {
         let look = look(&BucketStores::new(table)?, &self.scope).await?;
+        let buckets_looked_at = look.buckets;
+        let jobs = look.into_jobs()?;
         let report = CompactReport {
-            buckets_looked_at: look.buckets,
-            buckets: look.jobs.iter().map(BucketJob::report).collect(),
+            buckets_looked_at,
+            buckets: jobs.iter().map(BucketJob::report).collect(),
             ..CompactReport::default()
         };
-        if self.dry_run || look.jobs.is_empty() {
+        if self.dry_run || jobs.is_empty() {
             return Ok(report);
         }
-        self.compact(table, look.jobs, report).await
+        self.compact(table, jobs, report).await
     }
 
     async fn compact(&self, table: &Table, jobs: Vec<BucketJob>, report: CompactReport) -> Result<CompactReport> {

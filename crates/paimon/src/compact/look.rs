@@ -12,8 +12,8 @@ use paimon_manifest::snapshot::TimeTravel;
 
 use super::job::BucketJob;
 use crate::bucket::BucketStores;
-use crate::error::Result;
-use crate::levels::BucketLevels;
+use crate::error::{Error, Result};
+use crate::levels::{RestoreLevels, SelectedBucket};
 use crate::partition::Selection;
 use crate::table::Table;
 
@@ -57,6 +57,28 @@ pub(crate) struct Look {
     pub(crate) buckets: usize,
     /// Those of them that have something to compact.
     pub(crate) jobs: Vec<BucketJob>,
+    /// Those of them that cannot be looked at.
+    pub(crate) failed: Vec<FailedBucket>,
+}
+
+/// A bucket whose files are at fault; others of its table may be well.
+#[derive(Debug)]
+pub(crate) struct FailedBucket {
+    pub(crate) partition: BinaryRow,
+    pub(crate) bucket: i32,
+    /// Its directory, relative to the table.
+    pub(crate) name: String,
+    pub(crate) error: Error,
+}
+
+impl Look {
+    /// For who compacts all or nothing: what there is to do. Errors: why the first bucket could not be looked at.
+    pub(crate) fn into_jobs(self) -> Result<Vec<BucketJob>> {
+        match self.failed.into_iter().next() {
+            Some(failed) => Err(failed.error),
+            None => Ok(self.jobs),
+        }
+    }
 }
 
 impl Table {
@@ -72,52 +94,72 @@ impl Table {
 
 /// Looks at the latest snapshot, and picks.
 ///
-/// Errors: those of [`Table::buckets`] and of picking.
+/// Errors: those of the table; what is wrong with a bucket's files is in the look.
 pub(crate) async fn look(stores: &BucketStores, scope: &Scope) -> Result<Look> {
     let table = stores.table();
     let buckets = match scope.idle {
-        None => table.buckets(&TimeTravel::Latest, &scope.selection).await?,
+        None => table.selected_buckets(&TimeTravel::Latest, &scope.selection).await?,
         Some(idle) => {
             // A partition is idle as a whole, whichever of its buckets are asked for.
             let partitions = Selection {
                 buckets: Vec::new(),
                 ..scope.selection.clone()
             };
-            let mut buckets = table.buckets(&TimeTravel::Latest, &partitions).await?;
+            let mut buckets = table.selected_buckets(&TimeTravel::Latest, &partitions).await?;
             retain_idle(&mut buckets, idle, &*table.context().env().clock);
             let wanted = &scope.selection.buckets;
-            buckets.retain(|bucket| wanted.is_empty() || wanted.contains(&bucket.bucket));
+            buckets.retain(|bucket| wanted.is_empty() || wanted.contains(&bucket.files.bucket));
             buckets
         }
     };
     let looked_at = buckets.len();
     if scope.idle.is_none() && scope.selection == Selection::all() {
-        let names: HashSet<&str> = buckets.iter().map(BucketLevels::name).collect();
+        let names: HashSet<&str> = buckets.iter().map(|bucket| bucket.name.as_str()).collect();
         table.compaction_metrics().retain(|bucket| names.contains(bucket));
     }
-    let mut jobs = Vec::new();
+    let restore = RestoreLevels::new(table)?;
+    let (mut jobs, mut failed) = (Vec::new(), Vec::new());
     for bucket in buckets {
-        let states = table.check_states_of(&bucket.levels().all_files()).await;
-        states.map_err(|error| error.in_bucket(bucket.name()))?;
-        let task = stores.compactor(&bucket)?.plan(scope.full);
-        let task = task.map_err(|error| crate::Error::from(error).in_bucket(bucket.name()))?;
-        jobs.extend(task.map(|task| BucketJob::new(stores.clone(), bucket, task)));
+        let (partition, number) = (bucket.files.partition.clone(), bucket.files.bucket);
+        let name = bucket.name.clone();
+        match pick(stores, &restore, bucket, scope.full).await {
+            Ok(job) => jobs.extend(job),
+            Err(error) => failed.push(FailedBucket {
+                partition,
+                bucket: number,
+                error: error.in_bucket(&name),
+                name,
+            }),
+        }
     }
     Ok(Look {
         buckets: looked_at,
         jobs,
+        failed,
     })
+}
+
+/// What there is to do in a bucket. Errors: those of its files.
+async fn pick(
+    stores: &BucketStores,
+    restore: &RestoreLevels,
+    bucket: SelectedBucket,
+    full: bool,
+) -> Result<Option<BucketJob>> {
+    stores.table().check_states_of(&bucket.files.files).await?;
+    let bucket = restore.levels(bucket).await?;
+    let task = stores.compactor(&bucket)?.plan(full)?;
+    Ok(task.map(|task| BucketJob::new(stores.clone(), bucket, task)))
 }
 
 /// Keeps partitions whose newest file was made at least so long ago.
 ///
 /// Source: the argument `partition_idle_time` of `org.apache.paimon.flink.action.CompactAction`.
-fn retain_idle(buckets: &mut Vec<BucketLevels>, idle: Duration, clock: &dyn Clock) {
+fn retain_idle(buckets: &mut Vec<SelectedBucket>, idle: Duration, clock: &dyn Clock) {
     let mut newest_ms: HashMap<BinaryRow, i64> = HashMap::new();
     for bucket in buckets.iter() {
-        let files = bucket.runs().iter().flat_map(|run| run.run.files());
         let newest_ms = newest_ms.entry(bucket.partition.row().clone()).or_insert(i64::MIN);
-        *newest_ms = made_ms(files, clock).max(*newest_ms);
+        *newest_ms = made_ms(&bucket.files.files, clock).max(*newest_ms);
     }
     let idle_since_ms = idle_since_ms(idle, clock);
     buckets.retain(|bucket| {

@@ -10,11 +10,13 @@ use std::time::Duration;
 use arrow_array::{ArrayRef, Int32Array, RecordBatch, StringArray};
 use async_trait::async_trait;
 use paimon::format::env::{Env, TickingClock};
+use paimon::format::meta::DataFileMeta;
 use paimon::format::options::Options;
+use paimon::format::row::BinaryRow;
 use paimon::format::storage::{Storage, StorageError, StorageFactory, UrlStorageFactory};
 use paimon::{
-    Catalog, CompactService, Context, FileSystemCatalog, Identifier, RoundReport, SchemaBuilder, Selection,
-    ServiceSettings, StopSignal, Table, TableSchema, TableSource, TimeTravel,
+    BucketFailure, Catalog, CompactService, Context, FileSystemCatalog, Identifier, RoundReport, SchemaBuilder,
+    Selection, ServiceSettings, StopSignal, Table, TableSchema, TableSource, TimeTravel,
 };
 use paimon_testkit::faulty::{CallKind, Fault, FaultPlan, FaultyStorage, Rule};
 
@@ -35,13 +37,30 @@ fn partitioned() -> SchemaBuilder {
         .option("write-only", "true")
 }
 
-async fn write_to(table: &Table, partition: &str, key: i32) {
+fn row(partition: &str, key: i32) -> RecordBatch {
     let columns: [(&str, ArrayRef); 2] = [
         ("p", Arc::new(StringArray::from(vec![partition]))),
         ("k", Arc::new(Int32Array::from(vec![key]))),
     ];
-    let batch = RecordBatch::try_from_iter(columns).unwrap();
-    commit_batch(table, &batch, &kinds(["+I"].into_iter())).await;
+    RecordBatch::try_from_iter(columns).unwrap()
+}
+
+async fn write_to(table: &Table, partition: &str, key: i32) {
+    commit_batch(table, &row(partition, key), &kinds(["+I"].into_iter())).await;
+}
+
+/// Commits a file that is not what the metadata says.
+async fn write_wrong(table: &Table, partition: &str, change: impl Fn(&mut DataFileMeta)) {
+    let builder = table.write_builder();
+    let mut write = builder.new_write().unwrap();
+    write.write(&row(partition, 1)).await.unwrap();
+    let mut messages = write.prepare_commit(true).await.unwrap();
+    write.abort().await;
+    let files = messages
+        .iter_mut()
+        .flat_map(|message| &mut message.increment.data.new_files);
+    files.for_each(|file| change(Arc::make_mut(file)));
+    builder.new_commit().unwrap().commit(1, messages).await.unwrap();
 }
 
 fn compacted(report: &RoundReport) -> Vec<String> {
@@ -221,6 +240,80 @@ async fn a_table_is_compacted_while_it_is_written() {
     let mut expected: Vec<String> = expected.iter().map(|(key, text)| format!("{key} {text}")).collect();
     expected.sort_unstable();
     assert_eq!(rows(&table).await, expected);
+}
+
+/// Partition `misread` has a file that the table's options take for something else, `corrupt` one whose key bounds are no key.
+async fn two_bad_buckets(place: &Place, context: &Context) -> Table {
+    let schema = partitioned()
+        .option("merge-engine", "aggregation")
+        .option("changelog-producer", "lookup");
+    let table = Table::create(&place.location("t"), schema, context).await.unwrap();
+    write_wrong(&table, "misread", |file| file.level = 5).await;
+    write_wrong(&table, "misread", |file| file.level = 1).await;
+    write_wrong(&table, "corrupt", |file| {
+        file.level = 1;
+        file.min_key = BinaryRow::empty();
+    })
+    .await;
+    for key in 0..6 {
+        write_to(&table, "well", key).await;
+    }
+    table
+}
+
+#[tokio::test]
+async fn a_bucket_that_cannot_be_looked_at_does_not_stop_the_others() {
+    let place = Place::new();
+    let clock = TickingClock::new(1_704_067_200_000, 0);
+    let env = Env {
+        clock: Arc::new(clock.clone()),
+        ..Env::fixed(place.dir.path())
+    };
+    let table = two_bad_buckets(&place, &Context::new(env)).await;
+    let mut service = one(&table, ServiceSettings::default());
+    let failures = |round: &RoundReport| -> Vec<(String, i64)> {
+        let failures = round.failures.iter();
+        let of = |failure: &BucketFailure| (failure.bucket.clone().unwrap(), failure.retry_in_ms / 1000);
+        failures.map(of).collect()
+    };
+    let both = |seconds| {
+        [
+            ("p=corrupt/bucket-0".to_owned(), seconds),
+            ("p=misread/bucket-0".to_owned(), seconds),
+        ]
+    };
+    let round = service.next_round().await.unwrap().unwrap();
+    assert_eq!(compacted(&round), ["p=well/bucket-0: 6 runs"]);
+    assert_eq!((round.buckets_looked_at, failures(&round)), (3, both(1).into()));
+    let misread = &round.failures[1];
+    assert!(
+        misread.error.contains("would be taken for complete states"),
+        "{misread:?}"
+    );
+
+    // They are left alone, then tried again, and others are compacted all the while.
+    let round = service.next_round().await.unwrap().unwrap();
+    assert_eq!(failures(&round), []);
+    clock.advance_ms(1300);
+    for key in 0..6 {
+        write_to(&table, "well", key).await;
+    }
+    let round = service.next_round().await.unwrap().unwrap();
+    assert_eq!(compacted(&round), ["p=well/bucket-0: 7 runs"]);
+    assert_eq!(failures(&round), both(2));
+}
+
+#[tokio::test]
+async fn who_compacts_once_leaves_bad_buckets_out_by_name() {
+    let place = Place::new();
+    let table = two_bad_buckets(&place, &place.context).await;
+    let before = table.snapshots(1).await.unwrap()[0].id;
+    let error = table.compact_builder().full(true).run().await.unwrap_err();
+    assert!(error.to_string().starts_with("p=corrupt/bucket-0"), "{error}");
+    assert_eq!(table.snapshots(1).await.unwrap()[0].id, before, "all or nothing");
+    let well = Selection::all().partition([("p", "well")]);
+    let report = table.compact_builder().full(true).select(well).run().await.unwrap();
+    assert_eq!((report.buckets_looked_at, report.buckets.len()), (1, 1));
 }
 
 /// A storage that answers slowly where it is told to.

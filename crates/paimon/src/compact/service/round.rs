@@ -103,6 +103,7 @@ impl CompactService {
                     metrics::waiting(location, &found.jobs);
                     report.tables_looked_at += 1;
                     report.buckets_looked_at += found.buckets;
+                    report.failures.extend(found.failures);
                     queue.extend(found.jobs.into_iter().map(|job| Queued {
                         table: location.clone(),
                         job,

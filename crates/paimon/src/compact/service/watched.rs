@@ -44,6 +44,7 @@ pub(super) struct WatchedTable {
 pub(super) struct Found {
     pub(super) buckets: usize,
     pub(super) jobs: Vec<BucketJob>,
+    pub(super) failures: Vec<BucketFailure>,
 }
 
 impl WatchedTable {
@@ -101,18 +102,28 @@ impl WatchedTable {
         }
         let look = look(&self.stores, scope).await?;
         self.back_off = BackOff::default();
-        self.settled = look.jobs.is_empty().then_some((latest, now_ms));
+        self.settled = (look.jobs.is_empty() && look.failed.is_empty()).then_some((latest, now_ms));
         self.buckets
             .retain(|_, back_off| !back_off.is_due(now_ms.saturating_sub(LOOK_AGAIN_MS)));
         let mut jobs = look.jobs;
-        jobs.retain(|job| match self.buckets.get(&key(job)) {
-            Some(back_off) => back_off.is_due(now_ms),
-            None => true,
-        });
+        jobs.retain(|job| self.is_bucket_due(&key(job), now_ms));
+        let mut failures = Vec::new();
+        for failed in look.failed {
+            let key = (failed.partition, failed.bucket);
+            if self.is_bucket_due(&key, now_ms) {
+                failures.push(self.bucket_failed(key, &failed.name, &failed.error));
+            }
+        }
         Ok(Some(Found {
             buckets: look.buckets,
             jobs,
+            failures,
         }))
+    }
+
+    /// Whether a bucket is not left alone after a failure.
+    fn is_bucket_due(&self, bucket: &BucketKey, now_ms: i64) -> bool {
+        self.buckets.get(bucket).is_none_or(|back_off| back_off.is_due(now_ms))
     }
 
     /// Follows the schema. What is cached of files is kept while it stays.
