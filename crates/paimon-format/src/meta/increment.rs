@@ -151,3 +151,16 @@ impl CommitIncrement {
         self.data.is_empty() && self.compact.is_empty()
     }
 }
+
+impl CommitMessage {
+    /// A message of the same bucket with a part of the files: those that `take` takes of the increment.
+    #[must_use]
+    pub fn part(&self, take: impl FnOnce(&CommitIncrement) -> CommitIncrement) -> Self {
+        Self {
+            partition: self.partition.clone(),
+            bucket: self.bucket,
+            total_buckets: self.total_buckets,
+            increment: take(&self.increment),
+        }
+    }
+}

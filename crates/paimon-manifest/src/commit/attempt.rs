@@ -5,7 +5,7 @@ use tracing::Instrument;
 
 use super::backend::Published;
 use super::committable::ChangeSet;
-use super::conflict::{check_conflicts, check_deletion_vectors};
+use super::conflict::{check_conflicts, check_deletion_vectors, check_hash_indexes};
 use super::file_store_commit::{FileStoreCommit, SnapshotRequest};
 use super::retry::Retry;
 use crate::error::{ManifestError, Result};
@@ -195,6 +195,8 @@ impl FileStoreCommit {
                 check_deletion_vectors(&base, &index, &request.changes.index)?;
             }
         }
+        // Plain appends too: of two writers that bring new keys, the second would not know where the first put them.
+        check_hash_indexes(&index, &request.changes.index)?;
         let own_lists;
         let lists = match delta {
             _ if own.is_some() => {

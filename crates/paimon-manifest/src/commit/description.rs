@@ -6,13 +6,9 @@ use paimon_format::ErrorKind;
 use serde::Deserialize;
 
 use super::attempt::{SnapshotLists, next_id};
-use super::committable::ChangeSet;
-use super::conflict::check_hash_indexes;
 use super::file_store_commit::{FileStoreCommit, SnapshotRequest};
 use crate::error::{ManifestError, Result};
-use crate::manifest::{
-    CreatedFiles, FileKind, IndexManifestEntry, ManifestEntry, ManifestFileMeta, combine_index_entries,
-};
+use crate::manifest::{FileKind, ManifestEntry, ManifestFileMeta};
 use crate::scan::{ScanFilter, live_entries};
 use crate::snapshot::{MAX_SEQUENCE_NUMBER, Snapshot};
 
@@ -89,30 +85,6 @@ impl FileStoreCommit {
             next_row_id: Some(latest.and_then(|latest| latest.next_row_id).unwrap_or(0)),
             operation: None,
         })
-    }
-
-    /// The index files that live at a snapshot.
-    pub(super) async fn index_of(&self, latest: Option<&Snapshot>) -> Result<Vec<IndexManifestEntry>> {
-        match latest.and_then(|latest| latest.index_manifest.as_deref()) {
-            Some(name) => self.manifests.read_index(name).await,
-            None => Ok(Vec::new()),
-        }
-    }
-
-    /// The index manifest after the changes: the one before when there are none. `there`: the index files that live at `latest`.
-    pub(super) async fn write_index(
-        &self,
-        latest: Option<&Snapshot>,
-        there: Vec<IndexManifestEntry>,
-        changes: &ChangeSet,
-        created: &mut CreatedFiles,
-    ) -> Result<Option<String>> {
-        if changes.index.is_empty() {
-            return Ok(latest.and_then(|latest| latest.index_manifest.clone()));
-        }
-        check_hash_indexes(&there, &changes.index)?;
-        let entries = combine_index_entries(there, &changes.index);
-        Ok(Some(self.manifests.write_index(&entries, created).await?))
     }
 
     /// Statistics are good as long as the schema is the one they were made for.

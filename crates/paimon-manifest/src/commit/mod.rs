@@ -9,6 +9,7 @@ mod committable;
 mod conflict;
 mod description;
 mod file_store_commit;
+mod index;
 mod metrics;
 mod overwrite;
 mod recovery;

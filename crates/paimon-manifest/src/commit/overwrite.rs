@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use paimon_format::meta::{CommitMessage, CompactIncrement, DataIncrement, POSTPONE_BUCKET};
+use paimon_format::meta::{CommitIncrement, CommitMessage, POSTPONE_BUCKET};
 use paimon_format::predicate::Predicate;
 use paimon_format::row::BinaryRow;
 
@@ -82,7 +82,9 @@ impl FileStoreCommit {
         let overwritten: Result<Vec<i64>> = overwritten.await;
         self.report(&meter, &changes);
         let ids = overwritten?;
-        self.abort(&changelog_alone(&committable.messages)).await?;
+        let messages = committable.messages.iter();
+        let changelogs: Vec<CommitMessage> = messages.map(|message| message.part(changelog_alone)).collect();
+        self.abort(&changelogs).await?;
         Ok(ids)
     }
 
@@ -250,25 +252,10 @@ fn scope(overwrite: &Overwrite) -> ScanFilter {
     }
 }
 
-/// Messages of the changelog files in messages.
-fn changelog_alone(messages: &[CommitMessage]) -> Vec<CommitMessage> {
-    let messages = messages.iter().map(|message| {
-        let (data, compact) = (&message.increment.data, &message.increment.compact);
-        let mut alone = CommitMessage {
-            partition: message.partition.clone(),
-            bucket: message.bucket,
-            total_buckets: message.total_buckets,
-            increment: Default::default(),
-        };
-        alone.increment.data = DataIncrement {
-            changelog_files: data.changelog_files.clone(),
-            ..Default::default()
-        };
-        alone.increment.compact = CompactIncrement {
-            changelog_files: compact.changelog_files.clone(),
-            ..Default::default()
-        };
-        alone
-    });
-    messages.collect()
+/// The changelog files of an increment.
+fn changelog_alone(increment: &CommitIncrement) -> CommitIncrement {
+    let mut alone = CommitIncrement::default();
+    alone.data.changelog_files = increment.data.changelog_files.clone();
+    alone.compact.changelog_files = increment.compact.changelog_files.clone();
+    alone
 }

@@ -298,17 +298,12 @@ impl Table {
 
 /// Messages of the index files in messages: what a commit adds to results, whose own files may be committed another time.
 fn index_files_alone(messages: &[CommitMessage]) -> Vec<CommitMessage> {
-    let alone = messages.iter().map(|message| {
-        let mut increment = CommitIncrement::default();
-        increment.compact.new_index_files = message.increment.compact.new_index_files.clone();
-        CommitMessage {
-            partition: message.partition.clone(),
-            bucket: message.bucket,
-            total_buckets: message.total_buckets,
-            increment,
-        }
-    });
-    alone.collect()
+    let alone = |increment: &CommitIncrement| {
+        let mut alone = CommitIncrement::default();
+        alone.compact.new_index_files = increment.compact.new_index_files.clone();
+        alone
+    };
+    messages.iter().map(|message| message.part(alone)).collect()
 }
 
 fn check_table(location: &str, id: &CompactionId) -> Result<()> {
