@@ -4,6 +4,7 @@ use std::fmt;
 
 use paimon_format::{ErrorKind, FormatError};
 
+use crate::engine::{INSERT_ONLY, refused};
 use crate::kernel::Version;
 
 /// Why versions could not be merged. State of files is never changed by it.
@@ -79,11 +80,7 @@ impl MergeError {
 
     /// A row that an engine refuses.
     pub fn retract(engine: &str, version: &Version<'_>) -> Self {
-        Self::Retract {
-            engine: engine.to_owned(),
-            kind: version.kind(),
-            hint: "it merges +I and +U rows only".to_owned(),
-        }
+        refused(engine, version.kind(), INSERT_ONLY)
     }
 
     /// A fault of this engine.

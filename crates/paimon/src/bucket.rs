@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use arrow_array::{Int8Array, RecordBatch};
 use async_trait::async_trait;
 use paimon_format::FormatError;
 use paimon_format::dv::{BucketDvMaintainer, DeletionVectorsIndexFile};
@@ -27,6 +28,7 @@ use crate::levels::BucketLevels;
 use crate::options::DeletionVectorSettings;
 use crate::postpone::{PostponeBucketWriter, PostponedFiles};
 use crate::table::Table;
+use crate::write::row_kinds;
 
 /// What all buckets of one use of a table share.
 #[derive(Clone, Debug)]
@@ -116,6 +118,15 @@ impl BucketStores {
     /// How buckets are written and compacted.
     pub(crate) fn settings(&self) -> &WriteSettings {
         &self.settings
+    }
+
+    /// Refuses rows that the merge engine would refuse once they are in a file: no compaction or read of their bucket would succeed any
+    /// more. Errors: `Invalid`, naming the engine, the kind and what would allow it.
+    pub(crate) fn check_rows(&self, rows: &RecordBatch, kinds: &Int8Array) -> Result<()> {
+        match self.engine.promises().accepts_retract {
+            true => Ok(()),
+            false => Ok(self.engine.check_rows(rows, &row_kinds(kinds)?)?),
+        }
     }
 
     /// Files in sections that do not overlap.
@@ -290,8 +301,7 @@ impl BucketStores {
     ) -> Result<PostponeBucketWriter> {
         let paths = postponed.paths.bucket(partition, POSTPONE_BUCKET)?;
         let files = self.files_at(paths, &postponed.settings, partition)?;
-        let accepts_retract = self.engine.promises().accepts_retract;
-        PostponeBucketWriter::new(Arc::clone(&self.schema), files, buffers, accepts_retract)
+        PostponeBucketWriter::new(Arc::clone(&self.schema), files, buffers)
     }
 
     /// The files of a bucket: one value a writer, as new files are named by it.

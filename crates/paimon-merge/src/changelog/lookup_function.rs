@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use arrow_array::RecordBatch;
 use paimon_format::kv::KvSchema;
+use paimon_format::types::RowKind;
 
 use super::selection::{Candidates, Selection, check_whole, kind};
 use crate::MergeError;
@@ -48,6 +50,10 @@ impl MergeEngine for LookupMergeFunction {
 
     fn needs(&self, wanted: &[usize]) -> Vec<usize> {
         self.engine.needs(wanted)
+    }
+
+    fn check_rows(&self, rows: &RecordBatch, kinds: &[RowKind]) -> Result<(), MergeError> {
+        self.engine.check_rows(rows, kinds)
     }
 
     fn kernel(&self, read: &Arc<KvSchema>) -> Result<Box<dyn MergeKernel>, MergeError> {

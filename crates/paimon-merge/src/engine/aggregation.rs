@@ -2,19 +2,20 @@
 
 use std::sync::Arc;
 
-use arrow_array::ArrayRef;
+use arrow_array::{ArrayRef, RecordBatch};
 use paimon_format::kv::{KvSchema, VALUE_OFFSET};
 use paimon_format::options::Options;
 use paimon_format::types::RowKind;
 
 use super::columns::{ColumnMerge, Flat, MadeRows, Steps};
 use super::functions::{check_columns, column_merge, function_name, own_function_name};
-use super::{MergeEngine, MergeEngineFactory, Promises, flag};
+use super::{MergeEngine, MergeEngineFactory, Promises, flag, refused};
 use crate::MergeError;
 use crate::aggregate::{Aggregators, Step};
 use crate::kernel::{MergeKernel, MergedRows};
 use crate::plan::KeyGroups;
 
+const NAME: &str = "aggregation";
 const REMOVE_ON_DELETE: &str = "aggregation.remove-record-on-delete";
 
 /// Makes [`Aggregation`] engines.
@@ -32,12 +33,13 @@ pub struct Aggregation {
     options: Options,
     aggregators: Aggregators,
     remove_on_delete: bool,
-    accepts_retract: bool,
+    /// Why a row cannot be taken back: the first column that does not allow it.
+    unretractable: Option<String>,
 }
 
 impl MergeEngineFactory for AggregationFactory {
     fn name(&self) -> &str {
-        "aggregation"
+        NAME
     }
 
     fn create(
@@ -59,12 +61,14 @@ impl MergeEngineFactory for AggregationFactory {
             options: options.clone(),
             aggregators: aggregators.clone(),
             remove_on_delete: flag(options, REMOVE_ON_DELETE)?,
-            accepts_retract: true,
+            unretractable: None,
         };
-        let mut accepts_retract = true;
+        let mut unretractable = None;
         for (column, field) in engine.columns(schema)?.into_iter().zip(&schema.fields) {
             let Some(column) = column else { continue };
-            accepts_retract &= column.accepts_retract();
+            if !column.accepts_retract() {
+                unretractable.get_or_insert_with(|| column.unretractable().to_string());
+            }
             if column.ignores_retract() && engine.remove_on_delete {
                 return Err(MergeError::Invalid(format!(
                     "options '{REMOVE_ON_DELETE}' and 'fields.{}.ignore-retract' contradict each other",
@@ -72,7 +76,7 @@ impl MergeEngineFactory for AggregationFactory {
                 )));
             }
         }
-        engine.accepts_retract = accepts_retract;
+        engine.unretractable = unretractable;
         Ok(Arc::new(engine))
     }
 }
@@ -102,7 +106,7 @@ impl Aggregation {
 impl MergeEngine for Aggregation {
     fn promises(&self) -> Promises {
         Promises {
-            accepts_retract: self.accepts_retract,
+            accepts_retract: self.unretractable.is_none(),
             deletes_need_older: self.remove_on_delete,
             ..Promises::default()
         }
@@ -110,6 +114,18 @@ impl MergeEngine for Aggregation {
 
     fn needs(&self, wanted: &[usize]) -> Vec<usize> {
         wanted.to_vec()
+    }
+
+    fn check_rows(&self, _rows: &RecordBatch, kinds: &[RowKind]) -> Result<(), MergeError> {
+        let Some(why) = &self.unretractable else {
+            return Ok(());
+        };
+        let removes = |kind: RowKind| self.remove_on_delete && kind == RowKind::Delete;
+        let mut kinds = kinds.iter().copied();
+        match kinds.find(|&kind| kind.is_retract() && !removes(kind)) {
+            Some(kind) => Err(refused(NAME, kind, why)),
+            None => Ok(()),
+        }
     }
 
     fn kernel(&self, read: &Arc<KvSchema>) -> Result<Box<dyn MergeKernel>, MergeError> {

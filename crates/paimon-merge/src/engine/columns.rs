@@ -256,6 +256,11 @@ impl ColumnMerge {
             }
     }
 
+    /// The error of a column that does not [accept retracts](Self::accepts_retract).
+    pub(super) fn unretractable(&self) -> MergeError {
+        unretractable(&self.column, &self.function)
+    }
+
     pub(super) fn ignores_retract(&self) -> bool {
         self.ignore_retract
     }
@@ -287,10 +292,7 @@ impl ColumnMerge {
                         let (version, step) = (steps.versions[entry], steps.steps[entry]);
                         state = selection
                             .step(state, version, nulls.is_null(version), step)
-                            .ok_or_else(|| MergeError::Unretractable {
-                                column: self.column.clone(),
-                                function: self.function.clone(),
-                            })?;
+                            .ok_or_else(|| unretractable(&self.column, &self.function))?;
                     }
                     start = end as usize;
                     *seen = state.seen;
@@ -319,6 +321,13 @@ impl ColumnMerge {
                 Ok(Merged::Computed(merged))
             }
         }
+    }
+}
+
+fn unretractable(column: &str, function: &str) -> MergeError {
+    MergeError::Unretractable {
+        column: column.to_owned(),
+        function: function.to_owned(),
     }
 }
 

@@ -8,11 +8,14 @@ use paimon_format::options::Options;
 use paimon_format::types::RowKind;
 
 use super::deduplicate::one_row;
-use super::{MergeEngine, MergeEngineFactory, Promises, flag, ignore_delete};
+use super::{MergeEngine, MergeEngineFactory, Promises, flag, ignore_delete, refuse_retracts, refused};
 use crate::MergeError;
 use crate::aggregate::Aggregators;
 use crate::kernel::{Kinds, MergeKernel, MergedRows};
 use crate::plan::{KeyGroups, RowRef};
+
+const NAME: &str = "first-row";
+const HINT: &str = "ignore-delete = true lets it ignore -U and -D rows";
 
 /// Makes [`FirstRow`] engines.
 #[derive(Clone, Copy, Debug, Default)]
@@ -28,7 +31,7 @@ pub struct FirstRow {
 
 impl MergeEngineFactory for FirstRowFactory {
     fn name(&self) -> &str {
-        "first-row"
+        NAME
     }
 
     fn create(
@@ -76,6 +79,13 @@ impl MergeEngine for FirstRow {
         wanted.to_vec()
     }
 
+    fn check_rows(&self, _rows: &RecordBatch, kinds: &[RowKind]) -> Result<(), MergeError> {
+        match self.ignore_delete {
+            true => Ok(()),
+            false => refuse_retracts(NAME, HINT, kinds),
+        }
+    }
+
     fn kernel(&self, _read: &Arc<KvSchema>) -> Result<Box<dyn MergeKernel>, MergeError> {
         Ok(Box::new(FirstAdd {
             ignore_delete: self.ignore_delete,
@@ -96,11 +106,7 @@ impl FirstAdd {
         for &row in versions {
             let kind = kinds.get(row);
             if kind.is_retract() && !self.ignore_delete {
-                return Err(MergeError::Retract {
-                    engine: "first-row".to_owned(),
-                    kind,
-                    hint: "ignore-delete = true lets it ignore -U and -D rows".to_owned(),
-                });
+                return Err(refused(NAME, kind, HINT));
             }
             if kind.is_add() && first.is_none() {
                 first = Some((row, kind));

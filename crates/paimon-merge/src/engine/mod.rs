@@ -11,8 +11,10 @@ mod registry;
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use arrow_array::RecordBatch;
 use paimon_format::kv::KvSchema;
 use paimon_format::options::Options;
+use paimon_format::types::RowKind;
 
 use crate::MergeError;
 use crate::aggregate::Aggregators;
@@ -30,7 +32,7 @@ pub struct Promises {
     /// The newest version alone is the result (deduplicate): older ones may be dropped in any pass. True with a sequence field
     /// too, "newest" being by that order.
     pub newest_wins: bool,
-    /// -U and -D rows are merged, not refused.
+    /// -U and -D rows are merged, not refused, whatever their values are.
     pub accepts_retract: bool,
     /// Only whether a key exists matters for older rows (first-row).
     pub existence_only: bool,
@@ -80,8 +82,39 @@ pub trait MergeEngine: Debug + Send + Sync {
     fn promises(&self) -> Promises;
     /// Positions in the full schema's `fields` that a merge needs to answer for `wanted` (sorted, `wanted` and keys included).
     fn needs(&self, wanted: &[usize]) -> Vec<usize>;
+    /// Refuses rows that the merge will refuse, before they are written: a version that is alone passes unmerged, so that a merge would
+    /// meet them when they are in a file, and fail for good. `rows`: all columns of the table; `kinds`: one a row. By default it goes by
+    /// [`Promises::accepts_retract`].
+    ///
+    /// Errors: `Retract`, naming what would allow the row.
+    fn check_rows(&self, _rows: &RecordBatch, kinds: &[RowKind]) -> Result<(), MergeError> {
+        match self.promises().accepts_retract {
+            true => Ok(()),
+            false => refuse_retracts("of this table", INSERT_ONLY, kinds),
+        }
+    }
     /// A kernel for batches of `read`, the schema made of the columns that [`needs`](Self::needs) named.
     fn kernel(&self, read: &Arc<KvSchema>) -> Result<Box<dyn MergeKernel>, MergeError>;
+}
+
+/// What an engine says that has no use for -U and -D rows.
+pub(crate) const INSERT_ONLY: &str = "it merges +I and +U rows only";
+
+/// Errors: `Retract` for the first -U or -D.
+pub(crate) fn refuse_retracts(engine: &str, hint: &str, kinds: &[RowKind]) -> Result<(), MergeError> {
+    match kinds.iter().find(|kind| kind.is_retract()) {
+        Some(&kind) => Err(refused(engine, kind, hint)),
+        None => Ok(()),
+    }
+}
+
+/// The error of an engine that meets a row kind which it does not take. `hint`: what would allow it.
+pub(crate) fn refused(engine: &str, kind: RowKind, hint: impl Into<String>) -> MergeError {
+    MergeError::Retract {
+        engine: engine.to_owned(),
+        kind,
+        hint: hint.into(),
+    }
 }
 
 /// The option `ignore-delete` with its older names.

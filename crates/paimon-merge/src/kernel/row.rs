@@ -13,7 +13,7 @@ use super::versions::Versions;
 use super::{MergeKernel, MergedRows};
 use crate::MergeError;
 use crate::aggregate::Aggregators;
-use crate::engine::{MergeEngine, MergeEngineFactory, Promises};
+use crate::engine::{INSERT_ONLY, MergeEngine, MergeEngineFactory, Promises, refuse_retracts};
 use crate::plan::{KeyGroups, RowRef};
 
 /// The simple way to write an engine: one call a key. [`RowEngine`] makes it usable everywhere.
@@ -159,6 +159,13 @@ impl MergeEngine for RowMergeEngine {
         needs.sort_unstable();
         needs.dedup();
         needs
+    }
+
+    fn check_rows(&self, _rows: &RecordBatch, kinds: &[RowKind]) -> Result<(), MergeError> {
+        match self.engine.promises.accepts_retract {
+            true => Ok(()),
+            false => refuse_retracts(&self.engine.name, INSERT_ONLY, kinds),
+        }
     }
 
     fn kernel(&self, read: &Arc<KvSchema>) -> Result<Box<dyn MergeKernel>, MergeError> {

@@ -60,7 +60,6 @@ impl PostponedFiles {
 pub(crate) struct PostponeBucketWriter {
     buffer: RecordBuffer,
     files: Arc<dyn KvFiles>,
-    accepts_retract: bool,
     /// Files that no commit has got.
     written: Vec<Arc<DataFileMeta>>,
     /// A flush failed or was dropped half-way: rows are lost, nothing may be committed any more.
@@ -68,33 +67,20 @@ pub(crate) struct PostponeBucketWriter {
 }
 
 impl PostponeBucketWriter {
-    /// Writes files of this schema. `accepts_retract`: the merge engine will take -U and -D rows.
+    /// Writes files of this schema.
     ///
     /// Errors: `Unsupported` when a key column's type has no order.
-    pub(crate) fn new(
-        schema: KvSchemaRef,
-        files: Arc<dyn KvFiles>,
-        buffers: Budget,
-        accepts_retract: bool,
-    ) -> Result<Self> {
+    pub(crate) fn new(schema: KvSchemaRef, files: Arc<dyn KvFiles>, buffers: Budget) -> Result<Self> {
         Ok(Self {
             buffer: RecordBuffer::new(schema, buffers, BATCH_ROWS)?,
             files,
-            accepts_retract,
             written: Vec::new(),
             broken: false,
         })
     }
 
-    /// Takes rows with their kinds. Errors: `Invalid` for a kind that the merge engine would refuse later, nothing is taken then; those of
-    /// [`flush_memory`](Self::flush_memory).
+    /// Takes rows with their kinds. Errors: those of [`flush_memory`](Self::flush_memory).
     pub(crate) async fn write(&mut self, values: &RecordBatch, kinds: &[RowKind]) -> Result<()> {
-        if let Some(kind) = kinds.iter().find(|kind| kind.is_retract() && !self.accepts_retract) {
-            return Err(Error::invalid(format!(
-                "the table's merge engine does not merge {} rows",
-                kind.short_string()
-            )));
-        }
         self.check()?;
         let sequence = Int64Array::from_value(UNKNOWN_SEQUENCE, values.num_rows());
         match self.buffer.push(values, kinds, sequence)? {

@@ -13,7 +13,7 @@ mod watch;
 pub use builder::WriteBuilder;
 pub use commit::{BATCH_IDENTIFIER, TableCommit};
 pub(crate) use route::Partitioned;
-pub(crate) use rows::Prepared;
 pub use rows::VALUE_KIND_COLUMN;
+pub(crate) use rows::{Prepared, row_kinds};
 pub use table_write::TableWrite;
 pub use watch::{TableWriteState, TableWriteWatch};

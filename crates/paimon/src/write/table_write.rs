@@ -157,7 +157,8 @@ impl TableWrite {
     ///
     /// Waits when a bucket has more sorted runs than `num-sorted-run.stop-trigger`; [`watch`](Self::watch) shows that.
     ///
-    /// Errors: `Invalid` naming column and row; nothing of the batch is written then.
+    /// Errors: `Invalid` naming column and row, or a kind that the merge engine refuses and the option that would allow it; nothing of the batch
+    /// is written then.
     pub async fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         let prepared = self.preparation.prepare(batch, None)?;
         self.write_prepared(prepared).await
@@ -175,12 +176,13 @@ impl TableWrite {
         let columns = batch.values().to_vec();
         let rows = RecordBatch::try_new_with_options(Arc::clone(&self.preparation.arrow), columns, &options)?;
         let kinds = Int8Array::from(batch.kinds().to_vec());
-        self.check()?;
-        self.distribute(Prepared { rows, kinds }).await
+        let prepared = Prepared { rows, kinds };
+        self.accept(&prepared)?;
+        self.distribute(prepared).await
     }
 
     async fn write_prepared(&mut self, prepared: Prepared) -> Result<()> {
-        self.check()?;
+        self.accept(&prepared)?;
         let Some(local) = &mut self.local else {
             return self.distribute(prepared).await;
         };
@@ -189,6 +191,12 @@ impl TableWrite {
             true => Ok(()),
             false => self.flush_local().await,
         }
+    }
+
+    /// Whether rows may be taken, whatever their buckets are.
+    fn accept(&self, prepared: &Prepared) -> Result<()> {
+        self.check()?;
+        self.stores.check_rows(&prepared.rows, &prepared.kinds)
     }
 
     fn check(&self) -> Result<()> {

@@ -28,6 +28,7 @@ mod overwrite;
 mod partitions;
 mod postpone;
 mod reading;
+mod refused_rows;
 mod s3;
 mod s3_busy;
 mod stops;

@@ -332,7 +332,7 @@ async fn what_cannot_be_is_refused() {
     let error = writer.write_with_kinds(&batch, &kinds).await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "bucket-postpone: the table's merge engine does not merge -D rows"
+        "merge engine first-row cannot take a -D row: ignore-delete = true lets it ignore -U and -D rows"
     );
     let partition = paimon::format::row::BinaryRow::empty();
     let error = writer.compact(&partition, 0, true).await.unwrap_err();

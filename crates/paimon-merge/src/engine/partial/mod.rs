@@ -14,15 +14,21 @@ mod settings;
 
 use std::sync::Arc;
 
+use arrow_array::RecordBatch;
 use paimon_format::kv::KvSchema;
 use paimon_format::options::Options;
+use paimon_format::types::RowKind;
 
-use super::{MergeEngine, MergeEngineFactory, Promises};
+use super::{MergeEngine, MergeEngineFactory, Promises, refuse_retracts, refused};
 use crate::MergeError;
 use crate::aggregate::Aggregators;
 use crate::kernel::MergeKernel;
 use kernel::Kernel;
 use settings::{DeleteRule, Settings};
+
+const NAME: &str = "partial-update";
+const HINT: &str = "set ignore-delete, partial-update.remove-record-on-delete, or sequence groups with \
+                    partial-update.remove-record-on-sequence-group";
 
 /// Makes [`PartialUpdate`] engines.
 #[derive(Clone, Copy, Debug, Default)]
@@ -43,12 +49,13 @@ pub struct PartialUpdateFactory;
 #[derive(Clone, Debug)]
 pub struct PartialUpdate {
     settings: Arc<Settings>,
-    accepts_retract: bool,
+    /// Groups from which no row can be taken back, and why: a column's function does not allow it.
+    unretractable: Vec<(usize, String)>,
 }
 
 impl MergeEngineFactory for PartialUpdateFactory {
     fn name(&self) -> &str {
-        "partial-update"
+        NAME
     }
 
     fn create(
@@ -59,14 +66,9 @@ impl MergeEngineFactory for PartialUpdateFactory {
     ) -> Result<Arc<dyn MergeEngine>, MergeError> {
         let settings = Settings::new(schema, options, aggregators)?;
         let columns = settings.columns(schema)?;
-        let accepts_retract = settings.deletes != DeleteRule::Refuse
-            && columns
-                .iter()
-                .filter_map(|column| column.merge())
-                .all(|merge| merge.accepts_retract());
         Ok(Arc::new(PartialUpdate {
             settings: Arc::new(settings),
-            accepts_retract,
+            unretractable: columns.iter().filter_map(|column| column.unretractable()).collect(),
         }))
     }
 }
@@ -74,7 +76,7 @@ impl MergeEngineFactory for PartialUpdateFactory {
 impl MergeEngine for PartialUpdate {
     fn promises(&self) -> Promises {
         Promises {
-            accepts_retract: self.accepts_retract,
+            accepts_retract: self.settings.deletes != DeleteRule::Refuse && self.unretractable.is_empty(),
             deletes_need_older: self.settings.removes(),
             ..Promises::default()
         }
@@ -82,6 +84,27 @@ impl MergeEngine for PartialUpdate {
 
     fn needs(&self, wanted: &[usize]) -> Vec<usize> {
         self.settings.needs(wanted)
+    }
+
+    fn check_rows(&self, rows: &RecordBatch, kinds: &[RowKind]) -> Result<(), MergeError> {
+        match self.settings.deletes {
+            DeleteRule::Ignore | DeleteRule::Remove => Ok(()),
+            DeleteRule::Refuse => refuse_retracts(NAME, HINT, kinds),
+            DeleteRule::Groups => {
+                let retracts = kinds.iter().enumerate().filter(|(_, kind)| kind.is_retract());
+                for (row, &kind) in retracts {
+                    // What a delete removes is not taken back column by column.
+                    if kind == RowKind::Delete && self.settings.may_remove(rows, row) {
+                        continue;
+                    }
+                    let mut groups = self.unretractable.iter();
+                    if let Some((_, why)) = groups.find(|(group, _)| self.settings.tells(*group, rows, row)) {
+                        return Err(refused(NAME, kind, why));
+                    }
+                }
+                Ok(())
+            }
+        }
     }
 
     fn kernel(&self, read: &Arc<KvSchema>) -> Result<Box<dyn MergeKernel>, MergeError> {

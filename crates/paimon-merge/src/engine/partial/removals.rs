@@ -6,8 +6,10 @@ use paimon_format::types::RowKind;
 
 use super::groups::GroupOrder;
 use super::settings::DeleteRule;
+use super::{HINT, NAME};
 use crate::MergeError;
 use crate::engine::columns::Flat;
+use crate::engine::refused;
 
 /// What an open group's earlier parts have said.
 #[derive(Clone, Copy, Debug, Default)]
@@ -110,7 +112,7 @@ impl Kept {
                 continue;
             }
             match rule {
-                DeleteRule::Refuse => return Err(refused(kind)),
+                DeleteRule::Refuse => return Err(refused(NAME, kind, HINT)),
                 DeleteRule::Ignore => {
                     if !key.inserted {
                         key.newest = version;
@@ -171,15 +173,5 @@ fn advance(held: &mut [Option<u32>], removing: &[&GroupOrder], version: u32) {
         if !order.is_empty(version) && order.is_newer(version, *held) {
             *held = Some(version);
         }
-    }
-}
-
-fn refused(kind: RowKind) -> MergeError {
-    MergeError::Retract {
-        engine: "partial-update".to_owned(),
-        kind,
-        hint: "set ignore-delete, partial-update.remove-record-on-delete, or sequence groups with \
-               partial-update.remove-record-on-sequence-group"
-            .to_owned(),
     }
 }

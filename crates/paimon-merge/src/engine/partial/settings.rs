@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use arrow_array::{Array, RecordBatch};
 use paimon_format::kv::KvSchema;
 use paimon_format::options::Options;
 
@@ -65,9 +66,12 @@ pub(super) enum Column {
 }
 
 impl Column {
-    pub(super) fn merge(&self) -> Option<&ColumnMerge> {
+    /// A group whose rows cannot be taken back from this column, and why.
+    pub(super) fn unretractable(&self) -> Option<(usize, String)> {
         match self {
-            Self::Aggregated(_, merge) => Some(merge),
+            Self::Aggregated(group, merge) if !merge.accepts_retract() => {
+                Some((*group, merge.unretractable().to_string()))
+            }
             _ => None,
         }
     }
@@ -117,6 +121,19 @@ impl Settings {
         };
         settings.check_functions(schema)?;
         Ok(settings)
+    }
+
+    /// Whether a row says something about a group: one of its sequence fields is not null. `rows`: the table's columns.
+    pub(super) fn tells(&self, group: usize, rows: &RecordBatch, row: usize) -> bool {
+        let sequence = self.groups.get(group).map_or(&[][..], |group| &group.sequence);
+        let mut columns = sequence.iter().filter_map(|&column| rows.columns().get(column));
+        columns.any(|column| column.is_valid(row))
+    }
+
+    /// Whether a -D may remove its key: it says something about a group that removes keys.
+    pub(super) fn may_remove(&self, rows: &RecordBatch, row: usize) -> bool {
+        let mut groups = self.groups.iter().enumerate();
+        groups.any(|(number, group)| group.removes && self.tells(number, rows, row))
     }
 
     /// Whether a delete can remove what is older.

@@ -33,8 +33,7 @@ async fn nothing_is_told() {
 #[tokio::test]
 async fn deletes() {
     let mut trace = Trace::new(KV, &format!("{FIRST_ROW} {LOOKUP}")).await;
-    trace.write("-D 1 a").await.unwrap();
-    trace.try_commit("-D 1 a", true).await.unwrap_err();
+    trace.write("-D 1 a").await.unwrap_err();
     trace.commit("+I 1 b").await;
     reviewed("first_row__lookup__w18_refused_delete", trace).await;
     let mut trace = Trace::new(KV, &format!("{FIRST_ROW} {LOOKUP} ignore-delete=true")).await;

@@ -18,18 +18,12 @@ async fn columns_meet() {
 }
 
 #[tokio::test]
-async fn deletes_are_refused_when_they_are_merged() {
+async fn deletes_are_refused_when_they_are_written() {
     let mut trace = Trace::new(KAB, &format!("{PARTIAL} {LOOKUP}")).await;
     trace.commit("+I 1 5 7").await;
-    trace.write("-D 1 5 7").await.unwrap();
-    trace.try_commit("-D 1 5 7", true).await.unwrap_err();
+    trace.write("-D 1 5 7").await.unwrap_err();
     trace.commit("+I 1 6 N").await;
     reviewed("partial_update__lookup__w13_refused_delete", trace).await;
-    // Where nothing is compacted, the reader is the first to merge it.
-    let mut trace = Trace::new(KAB, PARTIAL).await;
-    trace.commit("+I 1 5 7").await;
-    trace.commit("-D 1 5 7").await;
-    reviewed("partial_update__none__w13_refused_delete", trace).await;
 }
 
 #[tokio::test]
