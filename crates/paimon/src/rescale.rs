@@ -14,7 +14,6 @@ use crate::options::BucketMode;
 use crate::partition::{Partition, Selection};
 use crate::read::BatchVisibility;
 use crate::table::Table;
-use crate::write::BATCH_IDENTIFIER;
 
 /// A partition that has another number of buckets now.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -165,14 +164,7 @@ impl Table {
             commit.abort(&messages).await?;
             return Ok(None);
         }
-        let committed = commit.commit(BATCH_IDENTIFIER, messages.clone()).await;
-        // When only what was compacted lost, the overwrite itself is there; this user has no other snapshot.
-        let lost_in_part = committed.is_err() && self.snapshot_store().latest_of_user(builder.user()).await?.is_some();
-        let ids = match lost_in_part {
-            true => committed?,
-            false => commit.or_abort(committed, &messages).await?,
-        };
-        match ids.last() {
+        match commit.commit_or_abort(messages).await?.last() {
             Some(id) => Ok(Some((rows, *id))),
             None => Err(Error::internal("an overwrite without a snapshot")),
         }

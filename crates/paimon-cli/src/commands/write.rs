@@ -195,7 +195,8 @@ impl Job {
             let committed = self
                 .commit
                 .filter_and_commit(vec![(identifier, messages.clone())])
-                .await?;
+                .await;
+            let committed = self.commit.or_abort(committed, identifier, &messages).await?;
             if committed == 0 {
                 // The earlier run's files are in the table; these are not, and never will be.
                 self.commit.abort(&messages).await?;
@@ -205,7 +206,8 @@ impl Job {
                 return Ok(());
             }
         } else {
-            self.commit.commit(identifier, messages).await?;
+            let committed = self.commit.commit(identifier, messages.clone()).await;
+            self.commit.or_abort(committed, identifier, &messages).await?;
         }
         self.written.files += count;
         self.written.bytes += bytes;

@@ -42,6 +42,7 @@ async fn partitions_are_overwritten() {
         "-D",
         "dynamic-partition-overwrite=false",
     ];
+    let files = shell.data_files();
     let ran = shell
         .run_with_input(&[&["write", "@t"], named.as_slice()].concat(), "{\"p\":\"c\",\"k\":9}")
         .await;
@@ -49,6 +50,7 @@ async fn partitions_are_overwritten() {
         ran.err,
         "error: partition p=c was written, but it is not one of those to be overwritten\n"
     );
+    assert_eq!(shell.data_files(), files, "nobody will ever name what was written");
     write(&shell, &named, "").await;
     assert_eq!(rows(&shell).await, ["a,9,new", "c,3,x"]);
     let ran = shell.run(&["write", "@t", "--partition", "p=a"]).await;

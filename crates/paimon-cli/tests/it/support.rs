@@ -103,6 +103,23 @@ impl Shell {
             .await;
     }
 
+    /// The names of all data and index files in the folder of the table `t`, sorted, whether a snapshot names them or not.
+    pub(crate) fn data_files(&self) -> Vec<String> {
+        let (mut folders, mut names) = (vec![self.dir.path().join("t")], Vec::new());
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
+                let name = entry.file_name().into_string().unwrap();
+                if entry.file_type().unwrap().is_dir() {
+                    folders.push(entry.path());
+                } else if name.starts_with("data-") || name.starts_with("index-") {
+                    names.push(name);
+                }
+            }
+        }
+        names.sort();
+        names
+    }
+
     /// Writes JSON lines.
     pub(crate) async fn write(&self, lines: &str) {
         let ran = self

@@ -250,7 +250,7 @@ impl Table {
         }
         let index_files = index_files_alone(&messages);
         let committed = commit.filter_and_commit(vec![(IDENTIFIER, messages)]).await;
-        commit.or_abort(committed, &index_files).await?;
+        commit.or_abort(committed, IDENTIFIER, &index_files).await?;
         report.snapshot = table.committed_by(&user, planned_at).await?;
         report.milliseconds = clock.now_ms().saturating_sub(start_ms);
         Ok(report)

@@ -78,7 +78,7 @@ impl TableCommit {
     ///
     /// Errors: `Conflict`: another commit took away or overlapped files of this one, nothing of the failed part is visible;
     /// `Unavailable`: given up, the message says whether a snapshot may be there all the same. No data file is deleted: what
-    /// certainly is not committed can be removed with [`abort`](Self::abort).
+    /// certainly is not committed can be removed with [`or_abort`](Self::or_abort).
     pub async fn commit(&self, identifier: i64, messages: Vec<CommitMessage>) -> Result<Vec<i64>> {
         self.commit_with_properties(identifier, messages, BTreeMap::new()).await
     }
@@ -105,19 +105,36 @@ impl TableCommit {
     /// Errors: as [`commit`](Self::commit).
     pub(crate) async fn commit_or_abort(&self, messages: Vec<CommitMessage>) -> Result<Vec<i64>> {
         let committed = self.commit(BATCH_IDENTIFIER, messages.clone()).await;
-        self.or_abort(committed, &messages).await
+        self.or_abort(committed, BATCH_IDENTIFIER, &messages).await
     }
 
-    /// Gives back what a commit came to; where it certainly made no snapshot, removes the files of these messages first. That they
+    /// Gives back what the commit of these messages under `identifier` came to; where it certainly made no snapshot, removes their files
+    /// first. After an unclear answer, and where only what was compacted lost, so that a snapshot may hold them, all files stay. That they
     /// could not be removed is only noted: why there is no snapshot matters more.
-    pub(crate) async fn or_abort<T>(&self, committed: Result<T>, messages: &[CommitMessage]) -> Result<T> {
+    ///
+    /// Errors: that of the commit, unchanged.
+    pub async fn or_abort<T>(&self, committed: Result<T>, identifier: i64, messages: &[CommitMessage]) -> Result<T> {
         if let Err(error) = &committed
             && certainly_not_committed(error)
-            && let Err(error) = self.abort(messages).await
+            && let Err(error) = self.abort_unless_in_part(identifier, messages).await
         {
             tracing::warn!(%error, "files that were not committed could not be removed");
         }
         committed
+    }
+
+    /// A commit makes a snapshot of what was written, then one of what was compacted. When the second is lost, the first is there, and
+    /// what was compacted may be made of its files.
+    async fn abort_unless_in_part(&self, identifier: i64, messages: &[CommitMessage]) -> Result<()> {
+        // Else the first snapshot holds none of these files. The search would read all snapshots.
+        let may_be_in_part = messages.iter().any(|message| !message.increment.data.is_empty());
+        if may_be_in_part {
+            let newest = self.table.snapshot_store().latest_of_user(self.user()).await?;
+            if newest.is_some_and(|snapshot| snapshot.commit_identifier >= identifier) {
+                return Ok(());
+            }
+        }
+        self.abort(messages).await
     }
 
     /// Takes all rows of the selected partitions away, of the whole table without a selection, in one OVERWRITE snapshot. Returns its

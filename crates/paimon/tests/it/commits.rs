@@ -3,7 +3,7 @@
 use paimon::ErrorKind;
 use paimon::format::meta::{COMMIT_MESSAGE_VERSION, CommitMessage};
 
-use crate::support::{Place, kv, kv_schema, rows};
+use crate::support::{Place, commit, kv, kv_schema, rows, with};
 
 #[tokio::test]
 async fn a_commit_that_is_offered_again_is_recognised() {
@@ -39,6 +39,30 @@ async fn a_commit_that_is_offered_again_is_recognised() {
     let error = commit.filter_and_commit(vec![(1, messages)]).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Conflict);
     assert_eq!(rows(&table).await, ["1 a"]);
+}
+
+/// What was written is in the table, what was compacted of it lost to another compaction: no file may go.
+#[tokio::test]
+async fn a_commit_that_is_there_in_part_keeps_its_files() {
+    let place = Place::new();
+    let table = place.create(kv_schema()).await;
+    commit(&with(&table, "write-only", "true"), &[("+I", 1, "a")]).await;
+    commit(&with(&table, "write-only", "true"), &[("+I", 2, "a")]).await;
+    let builder = table.write_builder();
+    let mut write = builder.new_write().unwrap();
+    let (batch, kinds) = kv(&[("+I", 3, "b")]);
+    write.write_with_kinds(&batch, &kinds).await.unwrap();
+    let bucket = write.open_buckets().swap_remove(0);
+    write.compact(&bucket.0, bucket.1, true).await.unwrap();
+    let messages = write.prepare_commit(true).await.unwrap();
+    table.compact_builder().full(true).run().await.unwrap();
+
+    let committer = builder.new_commit().unwrap();
+    let committed = committer.commit(1, messages.clone()).await;
+    let error = committer.or_abort(committed, 1, &messages).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
+    write.abort().await;
+    assert_eq!(rows(&table).await, ["1 a", "2 a", "3 b"]);
 }
 
 #[tokio::test]

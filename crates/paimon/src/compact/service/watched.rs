@@ -140,17 +140,22 @@ impl WatchedTable {
     /// Commits what was done, all at once; if another compaction took one of the buckets, each alone. Gives the snapshot of each, or why
     /// there is none; its files are gone then, unless the outcome is unknown.
     pub(super) async fn commit(&mut self, messages: Vec<CommitMessage>) -> Vec<Result<i64, Arc<Error>>> {
-        let count = messages.len();
+        let (count, identifier) = (messages.len(), self.next_identifier);
         match self.commit_together(messages.clone()).await {
             Err(error) if error.kind() == ErrorKind::Conflict && count > 1 => {
                 let mut outcomes = Vec::with_capacity(count);
                 for message in messages {
+                    let identifier = self.next_identifier;
                     let outcome = self.commit_together(vec![message.clone()]).await;
-                    outcomes.push(self.commit.or_abort(outcome, &[message]).await.map_err(Arc::new));
+                    let outcome = self.commit.or_abort(outcome, identifier, &[message]).await;
+                    outcomes.push(outcome.map_err(Arc::new));
                 }
                 outcomes
             }
-            outcome => vec![self.commit.or_abort(outcome, &messages).await.map_err(Arc::new); count],
+            outcome => {
+                let outcome = self.commit.or_abort(outcome, identifier, &messages).await;
+                vec![outcome.map_err(Arc::new); count]
+            }
         }
     }
 
