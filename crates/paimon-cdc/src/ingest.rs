@@ -1,13 +1,13 @@
 //! A stream into a table.
 
-use paimon::format::types::{DataType, RowKind};
+use paimon::format::types::DataType;
 use paimon::{Error, ErrorKind, SchemaChange, StopSignal, Table, TableCommit, TableWrite};
 
 use crate::error::RecordError;
 use crate::evolve::Evolution;
 use crate::format::{ChangeDecoder, ChangeFormat, Decoded};
 use crate::position::Position;
-use crate::rows::{RecordRows, RowBatch, RowTyper};
+use crate::rows::{RecordRows, RowBatch, RowTyper, TypedRow};
 
 /// Rows that are handed to the table's writer together.
 const BATCH_ROWS: usize = 4096;
@@ -93,6 +93,16 @@ pub struct Ingest {
     /// Of this run: full compactions are due after so many.
     commits: i64,
     counts: Counts,
+}
+
+/// What came of a change of the schema.
+enum Evolved {
+    /// It is made.
+    Made,
+    /// Others have changed the schema. It is followed; what must change now is to be found anew.
+    Moved,
+    /// The table cannot be changed so; it is as it was.
+    Refused(RecordError),
 }
 
 /// A multiple of every `full-compaction.delta-commits`.
@@ -184,7 +194,7 @@ impl Ingest {
     }
 
     async fn text(&mut self, text: &str) -> Result<Outcome, Error> {
-        let mut evolved = false;
+        let mut made = Vec::new();
         loop {
             let mut found = RecordRows::default();
             let typer = &self.typer;
@@ -196,27 +206,32 @@ impl Ingest {
                 Err(error) => (found.columns, Err(error)),
             };
             let changes = self.evolution.changes(self.table.schema(), &columns);
-            if !changes.is_empty() && !evolved {
-                match self.evolve(&changes).await {
-                    Ok(()) => evolved = true,
-                    Err(error) if matches!(error.kind(), ErrorKind::Invalid | ErrorKind::Unsupported) => {
-                        return Ok(Outcome::Bad(RecordError::new(error)));
-                    }
-                    Err(error) => return Err(error),
+            if !changes.is_empty() && changes != made {
+                match self.evolve(&changes).await? {
+                    Evolved::Made => made = changes,
+                    Evolved::Moved => {}
+                    Evolved::Refused(error) => return Ok(Outcome::Bad(error)),
                 }
                 continue;
             }
             return match outcome {
                 Err(error) => Ok(Outcome::Bad(error)),
                 Ok(rows) if rows.is_empty() => Ok(Outcome::Nothing),
-                Ok(rows) => match self.unknown_column(&columns) {
-                    Some(name) => Ok(Outcome::Bad(RecordError::new(format!(
-                        "{name:?} is no column of the table"
-                    )))),
-                    None => self.push(rows, text.len()).await,
+                Ok(rows) => match self.check(&columns, &rows)? {
+                    Err(error) => Ok(Outcome::Bad(error)),
+                    Ok(()) => self.push(rows, text.len()).await,
                 },
             };
         }
+    }
+
+    /// Whether a record's rows can be written. What is found later fails the whole batch.
+    fn check(&self, columns: &[(String, DataType)], rows: &[TypedRow]) -> Result<Result<(), RecordError>, Error> {
+        if let Some(name) = self.unknown_column(columns) {
+            return Ok(Err(RecordError::new(format!("{name:?} is no column of the table"))));
+        }
+        let mut rows = rows.iter();
+        fault_of_record(rows.try_for_each(|(kind, row)| self.writer.check_row(*kind, row)))
     }
 
     fn unknown_column<'a>(&self, columns: &'a [(String, DataType)]) -> Option<&'a str> {
@@ -224,11 +239,7 @@ impl Ingest {
         names.find(|name| self.table.schema().field(name).is_none())
     }
 
-    async fn push(
-        &mut self,
-        rows: Vec<(RowKind, Vec<paimon::format::types::Datum>)>,
-        bytes: usize,
-    ) -> Result<Outcome, Error> {
+    async fn push(&mut self, rows: Vec<TypedRow>, bytes: usize) -> Result<Outcome, Error> {
         let count = rows.len();
         for (kind, _) in &rows {
             if let Some(rows) = self.counts.rows.get_mut(*kind as usize) {
@@ -270,10 +281,11 @@ impl Ingest {
         let Some(position) = &self.position else {
             return Ok(None);
         };
-        let snapshots = self
-            .commit
-            .commit_with_properties(position.records, messages, position.properties())
-            .await?;
+        let commit = &self.commit;
+        let committed = commit
+            .commit_with_properties(position.records, messages.clone(), position.properties())
+            .await;
+        let snapshots = commit.or_abort(committed, position.records, &messages).await?;
         self.committed.clone_from(&self.position);
         self.uncommitted_rows = 0;
         self.writer.close_idle_buckets().await?;
@@ -284,25 +296,23 @@ impl Ingest {
     }
 
     /// Changes the schema and goes on with a writer for the new one.
-    async fn evolve(&mut self, changes: &[SchemaChange]) -> Result<(), Error> {
+    ///
+    /// Errors: of the table. That the change itself is refused is none.
+    async fn evolve(&mut self, changes: &[SchemaChange]) -> Result<Evolved, Error> {
         // The new writer must see the files of the old one: their sequence numbers come first.
         self.commit_as(ALWAYS_DUE, true).await?;
-        self.table = match self.table.alter(changes).await {
-            Ok(table) => table,
-            Err(error) => {
-                // Another job may have made the same change.
-                let latest = self.table.refreshed().await?;
-                let there = |change: &SchemaChange| match change {
-                    SchemaChange::AddColumn { name, .. } => latest.schema().field(name).is_some(),
-                    _ => false,
-                };
-                if !changes.iter().all(there) {
-                    return Err(error);
-                }
-                latest
+        let evolved = match fault_of_record(self.table.alter_if_latest(changes).await)? {
+            Err(error) => return Ok(Evolved::Refused(error)),
+            Ok(Some(table)) => {
+                self.table = table;
+                self.counts.columns_changed += changes.len() as u64;
+                Evolved::Made
+            }
+            Ok(None) => {
+                self.table = self.table.refreshed().await?;
+                Evolved::Moved
             }
         };
-        self.counts.columns_changed += changes.len() as u64;
         let builder = self.table.write_builder().commit_user(&self.user);
         let builder = builder.stop_on(self.stop.clone());
         let old = std::mem::replace(&mut self.writer, builder.new_write()?);
@@ -310,7 +320,7 @@ impl Ingest {
         self.commit = builder.new_commit()?;
         self.typer = RowTyper::new(self.table.schema());
         self.batch = RowBatch::new(self.typer.fields().len());
-        Ok(())
+        Ok(evolved)
     }
 
     /// Commits the rest and closes the writer. Returns the counts of the whole run.
@@ -324,6 +334,17 @@ impl Ingest {
     /// Gives up what is not committed.
     pub async fn abort(self) {
         self.writer.abort().await;
+    }
+}
+
+/// Tells what is wrong with a record from what is wrong with the table.
+fn fault_of_record<T>(result: Result<T, Error>) -> Result<Result<T, RecordError>, Error> {
+    match result {
+        Ok(value) => Ok(Ok(value)),
+        Err(error) if matches!(error.kind(), ErrorKind::Invalid | ErrorKind::Unsupported) => {
+            Ok(Err(RecordError::new(error)))
+        }
+        Err(error) => Err(error),
     }
 }
 

@@ -117,6 +117,7 @@ impl RowTyper {
             if let Some((column, value)) = column.and_then(|&at| self.fields.get(at).zip(row.get_mut(at))) {
                 *value = decode(field.value, &column.data_type, &field.source.encoding)
                     .map_err(|error| error.in_column(field.name))?;
+                check_nested(column, value)?;
             }
         }
         let missing = self
@@ -128,6 +129,18 @@ impl RowTyper {
             None => Ok(row),
             Some((field, _)) => Err(RecordError::new("NOT NULL, but there is no value").in_column(&field.name)),
         }
+    }
+}
+
+/// What lies inside of a value may come as JSON in a text, which says less of nulls and ranges than the type: what a batch cannot hold is
+/// found while the record is known.
+fn check_nested(column: &DataField, value: &Datum) -> Result<(), RecordError> {
+    match value {
+        Datum::Array(_) | Datum::Map(_) | Datum::Row(_) => match array_from_datums(column, [value]) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(RecordError::new(error)),
+        },
+        _ => Ok(()),
     }
 }
 

@@ -6,7 +6,7 @@ use paimon_format::options::Options;
 use paimon_lsm::compact::{ChangelogProducer, CompactSettings};
 use paimon_manifest::ManifestError;
 use paimon_manifest::scan::{BucketFiles, ScanFilter};
-use paimon_manifest::schema::SchemaChange;
+use paimon_manifest::schema::{SchemaChange, TableSchema};
 use paimon_manifest::snapshot::Snapshot;
 
 use crate::error::{Error, Result};
@@ -29,33 +29,50 @@ impl Table {
     ///
     /// Source: `org.apache.paimon.schema.SchemaManager#commitChanges`.
     pub async fn alter(&self, changes: &[SchemaChange]) -> Result<Self> {
-        let now_ms = self.context().env().clock.now_ms();
-        // What this use sets on top of the schema's options does not count.
-        let none = Options::new();
         for _ in 0..ATTEMPTS {
             let schema = self.latest_schema().await?;
-            let next = Arc::new(schema.with_changes(changes, now_ms)?);
-            let (before, after) = (self.at(schema, &none)?, self.at(Arc::clone(&next), &none)?);
-            let snapshot = self.snapshot_store().latest().await?;
-            for change in changes {
-                let (key, value) = match change {
-                    SchemaChange::SetOption { key, value } => (key, Some(value.as_str())),
-                    SchemaChange::RemoveOption { key } => (key, None),
-                    _ => continue,
-                };
-                options::check_change(before.options(), key, value, snapshot.is_some())?;
-            }
-            after.check_writable()?;
-            if let Some(snapshot) = snapshot {
-                before.check_levels(&after, &snapshot).await?;
-            }
-            let altered = self.at(Arc::clone(&next), self.dynamic_options())?;
-            if self.schemas().create(&next).await? {
+            if let Some(altered) = self.alter_at(schema, changes).await? {
                 return Ok(altered);
             }
         }
         let message = format!("others changed the schema {ATTEMPTS} times while it was to be changed");
         Err(ManifestError::Conflict(message).into())
+    }
+
+    /// As [`alter`](Self::alter), for changes that were found by looking at this very version of the schema: `None` when it is not the
+    /// latest any more, and nothing has changed.
+    ///
+    /// Errors: as there, but no `Conflict`.
+    pub async fn alter_if_latest(&self, changes: &[SchemaChange]) -> Result<Option<Self>> {
+        let latest = self.latest_schema().await?;
+        match latest.id == self.schema().id {
+            true => self.alter_at(latest, changes).await,
+            false => Ok(None),
+        }
+    }
+
+    /// Makes the changes to a version of the schema. `None`: another one has been put behind it.
+    async fn alter_at(&self, schema: Arc<TableSchema>, changes: &[SchemaChange]) -> Result<Option<Self>> {
+        let now_ms = self.context().env().clock.now_ms();
+        // What this use sets on top of the schema's options does not count.
+        let none = Options::new();
+        let next = Arc::new(schema.with_changes(changes, now_ms)?);
+        let (before, after) = (self.at(schema, &none)?, self.at(Arc::clone(&next), &none)?);
+        let snapshot = self.snapshot_store().latest().await?;
+        for change in changes {
+            let (key, value) = match change {
+                SchemaChange::SetOption { key, value } => (key, Some(value.as_str())),
+                SchemaChange::RemoveOption { key } => (key, None),
+                _ => continue,
+            };
+            options::check_change(before.options(), key, value, snapshot.is_some())?;
+        }
+        after.check_writable()?;
+        if let Some(snapshot) = snapshot {
+            before.check_levels(&after, &snapshot).await?;
+        }
+        let altered = self.at(Arc::clone(&next), self.dynamic_options())?;
+        Ok(self.schemas().create(&next).await?.then_some(altered))
     }
 
     /// Whether the files of a snapshot keep their meaning with the options of `after`.

@@ -10,7 +10,7 @@ use paimon_format::env::{Budget, Env, StopSignal};
 use paimon_format::kv::{KvFileSettings, KvFiles, KvSchema, PartitionValue, SchemaSource, TableKvFiles};
 use paimon_format::meta::{BucketPaths, DataFileMeta, IndexFileMeta, IndexFileNames, POSTPONE_BUCKET};
 use paimon_format::row::BinaryRow;
-use paimon_format::types::DataField;
+use paimon_format::types::{DataField, Datum, RowKind, array_from_datums};
 use paimon_lookup::{BucketRemoteLookups, LookupFileCache, LookupLevels, LookupSettings};
 use paimon_lsm::compact::{MergeTreeCompactManager, MergeTreeCompactRewriter, RecordLevelExpire};
 use paimon_lsm::levels::{KeyOrder, Section};
@@ -127,6 +127,23 @@ impl BucketStores {
             true => Ok(()),
             false => Ok(self.engine.check_rows(rows, &row_kinds(kinds)?)?),
         }
+    }
+
+    /// As [`check_rows`](Self::check_rows), for one row with a value for each column of the table.
+    pub(crate) fn check_row(&self, kind: RowKind, row: &[Datum]) -> Result<()> {
+        if self.engine.promises().accepts_retract {
+            return Ok(());
+        }
+        let columns = self.schema.fields.iter().zip(row).map(|(field, value)| {
+            // A -D may have nothing but its key.
+            let mut field = field.clone();
+            field.data_type.nullable = true;
+            let column = array_from_datums(&field, [value])?;
+            Ok((field.name, column, true))
+        });
+        let columns = columns.collect::<Result<Vec<_>>>()?;
+        let rows = RecordBatch::try_from_iter_with_nullable(columns)?;
+        Ok(self.engine.check_rows(&rows, &[kind])?)
     }
 
     /// Files in sections that do not overlap.

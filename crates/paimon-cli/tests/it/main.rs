@@ -5,6 +5,7 @@
 mod changelog;
 mod commands;
 mod ingest;
+mod ingest_faults;
 mod inputs;
 mod kill_loop;
 mod killed;

@@ -164,15 +164,36 @@ impl RowPreparation {
         Ok(kinds)
     }
 
+    /// The kind of one row, a value a column of the table, that is given this kind.
+    ///
+    /// Errors: `Invalid` when `rowkind.field` holds none.
+    pub(crate) fn kind_of(&self, given: RowKind, row: &[Datum]) -> Result<RowKind> {
+        let Some(column) = self.kind_column else {
+            return Ok(given);
+        };
+        let default = self.defaults.get(column).and_then(Option::as_ref);
+        let text = match (row.get(column), default) {
+            (Some(Datum::String(text)), _) => Some(text.as_str()),
+            (None | Some(Datum::Null), default) => default
+                .and_then(|default| default.as_string_opt::<i32>())
+                .map(|texts| texts.value(0)),
+            // No STRING: not the row is wrong, but the option.
+            (Some(_), _) => return Ok(given),
+        };
+        let kind = text.and_then(RowKind::from_short_string);
+        kind.ok_or_else(|| no_kind(self.arrow.field(column).name(), "the value", text))
+    }
+
+    /// Whether rows of a kind are left out.
+    pub(crate) fn drops(&self, kind: RowKind) -> bool {
+        self.ignore_delete && kind.is_retract() || self.ignore_update_before && kind == RowKind::UpdateBefore
+    }
+
     fn filter(&self, prepared: Prepared) -> Result<Prepared> {
         if !self.ignore_delete && !self.ignore_update_before {
             return Ok(prepared);
         }
-        let kept = |kind: i8| {
-            let kind = RowKind::from_byte(kind);
-            !(self.ignore_delete && kind.is_some_and(RowKind::is_retract)
-                || self.ignore_update_before && kind == Some(RowKind::UpdateBefore))
-        };
+        let kept = |kind: i8| !RowKind::from_byte(kind).is_some_and(|kind| self.drops(kind));
         let mut mask = BooleanBufferBuilder::new(prepared.kinds.len());
         prepared.kinds.values().iter().for_each(|&kind| mask.append(kept(kind)));
         let mask = BooleanArray::new(mask.finish(), None);
@@ -213,13 +234,15 @@ fn kinds_from_text(rows: &RecordBatch, column: usize) -> Result<Int8Array> {
     for (row, text) in texts.iter().enumerate() {
         match text.and_then(RowKind::from_short_string) {
             Some(kind) => kinds.push(kind as i8),
-            None => {
-                let found = text.map_or_else(|| "null".to_owned(), |text| format!("{text:?}"));
-                return Err(Error::invalid(format!(
-                    "column {name} (rowkind.field): row {row} is {found}; expected +I, -U, +U or -D"
-                )));
-            }
+            None => return Err(no_kind(&name, &format!("row {row}"), text)),
         }
     }
     Ok(Int8Array::from(kinds))
+}
+
+fn no_kind(column: &str, place: &str, text: Option<&str>) -> Error {
+    let found = text.map_or_else(|| "null".to_owned(), |text| format!("{text:?}"));
+    Error::invalid(format!(
+        "column {column} (rowkind.field): {place} is {found}; expected +I, -U, +U or -D"
+    ))
 }

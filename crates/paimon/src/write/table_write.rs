@@ -10,6 +10,7 @@ use paimon_format::kv::KvBatch;
 use paimon_format::meta::CommitMessage;
 use paimon_format::options::Options;
 use paimon_format::row::BinaryRow;
+use paimon_format::types::{Datum, RowKind};
 use paimon_lsm::pick::PickRule;
 use paimon_lsm::write::WaitCompaction;
 use paimon_manifest::scan::BucketFiles;
@@ -168,6 +169,30 @@ impl TableWrite {
     pub async fn write_with_kinds(&mut self, batch: &RecordBatch, kinds: &Int8Array) -> Result<()> {
         let prepared = self.preparation.prepare(batch, Some(kinds))?;
         self.write_prepared(prepared).await
+    }
+
+    /// Whether a row can be written: one that cannot spoils the whole batch that it is put into. `row` has a value for each column of the
+    /// table, in order; `kind` is the one that it would be written with.
+    ///
+    /// What depends on other rows of its key, as a sum that overflows, shows when they are merged.
+    ///
+    /// Errors: `Invalid` or `Unsupported`: a `rowkind.field` that is no row kind, a kind that the merge engine refuses, a partition that has no
+    /// directory name.
+    pub fn check_row(&self, kind: RowKind, row: &[Datum]) -> Result<()> {
+        let kind = self.preparation.kind_of(kind, row)?;
+        if self.preparation.drops(kind) {
+            return Ok(());
+        }
+        if kind.is_retract() {
+            self.stores.check_row(kind, row)?;
+        }
+        let columns = &self.partition_columns;
+        let values = columns.positions.iter().map(|&at| row.get(at).cloned());
+        let values: Vec<Datum> = values.map(|value| value.unwrap_or(Datum::Null)).collect();
+        self.table
+            .paths()
+            .partition(&BinaryRow::from_datums(&values, &columns.types)?)?;
+        Ok(())
     }
 
     /// Takes records of the table's columns that were prepared when they were first written.
