@@ -67,8 +67,12 @@ impl Table {
             }
         };
         // A partition whose rows are all deleted has no new files: it must go all the same.
-        let only_named: Options = [("dynamic-partition-overwrite", "false")].into_iter().collect();
-        let table = table.with_options(&only_named)?;
+        let mut options: Options = [("dynamic-partition-overwrite", "false")].into_iter().collect();
+        if !BatchVisibility::of(&table)?.levels.contains(0) {
+            // What is left on level 0 would not be seen until somebody compacts it.
+            options.set("write-only", "false");
+        }
+        let table = table.with_options(&options)?;
         table.rewrite_partitions(buckets, partitions, stop).await
     }
 

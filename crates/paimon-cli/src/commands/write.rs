@@ -60,6 +60,8 @@ struct Written {
     snapshot: Option<i64>,
     files: usize,
     bytes: u64,
+    /// Why what was compacted is not in the table, though what was written is.
+    compaction_lost: Option<String>,
 }
 
 impl Write {
@@ -196,18 +198,17 @@ impl Job {
                 .commit
                 .filter_and_commit(vec![(identifier, messages.clone())])
                 .await;
-            let committed = self.commit.or_abort(committed, identifier, &messages).await?;
-            if committed == 0 {
+            let committed = self.commit.or_abort(committed, identifier, &messages).await;
+            if self.at_least_in_part(writer, identifier, committed).await? == Some(0) {
                 // The earlier run's files are in the table; these are not, and never will be.
                 self.commit.abort(&messages).await?;
                 // Its next compaction would look for them.
-                let fresh = self.builder.new_write()?;
-                std::mem::replace(writer, fresh).abort().await;
-                return Ok(());
+                return self.begin_anew(writer).await;
             }
         } else {
             let committed = self.commit.commit(identifier, messages.clone()).await;
-            self.commit.or_abort(committed, identifier, &messages).await?;
+            let committed = self.commit.or_abort(committed, identifier, &messages).await;
+            self.at_least_in_part(writer, identifier, committed).await?;
         }
         self.written.files += count;
         self.written.bytes += bytes;
@@ -216,15 +217,54 @@ impl Job {
     }
 }
 
+impl Job {
+    /// What a commit came to. `None`: the rows are in the table, but another job compacted the same files first. That is no failure of the write: a
+    /// second run would write the rows twice.
+    async fn at_least_in_part<T>(
+        &mut self,
+        writer: &mut TableWrite,
+        identifier: i64,
+        committed: Result<T, paimon::Error>,
+    ) -> Result<Option<T>, CliError> {
+        let error = match committed {
+            Ok(committed) => return Ok(Some(committed)),
+            Err(error) => error,
+        };
+        // That this cannot be told matters less than the error.
+        if !matches!(self.commit.committed_in_part(identifier).await, Ok(Some(_))) {
+            return Err(error.into());
+        }
+        self.written.compaction_lost = Some(error.to_string());
+        self.begin_anew(writer).await?;
+        Ok(None)
+    }
+
+    /// A writer that knows nothing of files that are not in the table.
+    async fn begin_anew(&self, writer: &mut TableWrite) -> Result<(), CliError> {
+        let fresh = self.builder.new_write()?;
+        std::mem::replace(writer, fresh).abort().await;
+        Ok(())
+    }
+}
+
 fn report(session: &mut Session<'_>, written: &Written) -> Result<(), CliError> {
     if session.json {
-        return session.console.json(&json!({
+        let mut report = json!({
             "rows": written.rows,
             "commits": written.commits,
             "snapshot": written.snapshot,
             "files": written.files,
             "bytes": written.bytes,
-        }));
+        });
+        if let (Some(report), Some(lost)) = (report.as_object_mut(), &written.compaction_lost) {
+            report.insert("compactionLost".to_owned(), json!(lost));
+        }
+        return session.console.json(&report);
+    }
+    if let Some(lost) = &written.compaction_lost {
+        session.console.line(format_args!(
+            "the rows are in the table, but what was compacted with them is not; the next compaction does it again: {lost}"
+        ))?;
     }
     match written.snapshot {
         None if written.rows == 0 => session.console.line("nothing to do: no rows"),

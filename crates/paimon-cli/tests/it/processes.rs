@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Instant;
 
@@ -63,6 +63,36 @@ fn rows(table: &str, snapshot: Option<&str>) -> BTreeMap<i64, i64> {
         .collect();
     assert_eq!(rows.len(), read.len(), "a key twice");
     rows
+}
+
+/// Whose compaction another job's takes the place of has written its rows: a failure would be answered by writing them again.
+#[test]
+fn writers_whose_compactions_lose_have_written_their_rows() {
+    let dir = tempfile::tempdir().unwrap();
+    let table = dir.path().join("t");
+    let table = table.to_str().unwrap();
+    let options = [
+        "bucket=1",
+        "merge-engine=aggregation",
+        "fields.v.aggregate-function=sum",
+        "changelog-producer=lookup",
+    ];
+    create_table(table, &["k BIGINT", "v BIGINT"], &options);
+    let lost = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                for _ in 0..6 {
+                    let report = paimon(&["write", table, "--format", "json"], "{\"k\":1,\"v\":1}\n");
+                    assert_eq!(report[0]["rows"], 1);
+                    lost.fetch_add(usize::from(report[0].get("compactionLost").is_some()), Ordering::SeqCst);
+                }
+            });
+        }
+    });
+    assert!(lost.into_inner() > 0, "no two compactions met");
+    paimon(&["compact", table], "");
+    assert_eq!(rows(table, None), BTreeMap::from([(1, 18)]));
 }
 
 #[test]

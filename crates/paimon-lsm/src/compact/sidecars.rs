@@ -1,6 +1,5 @@
 //! Files and sidecars that nobody will ever name.
 
-use std::fmt;
 use std::sync::Arc;
 
 use paimon_format::kv::KvFiles;
@@ -9,8 +8,8 @@ use paimon_format::meta::{DataFileMeta, MadeFiles};
 /// Sidecars that a file got when its level changed. Its bytes stay whatever becomes of the compaction; these go if nothing does.
 #[derive(Debug)]
 pub(crate) struct NewSidecars {
-    file: Arc<DataFileMeta>,
-    names: Vec<String>,
+    pub(crate) file: Arc<DataFileMeta>,
+    pub(crate) names: Vec<String>,
 }
 
 impl NewSidecars {
@@ -28,12 +27,6 @@ impl NewSidecars {
         for name in &self.names {
             delete_extra_quietly(files, &self.file, name).await;
         }
-    }
-}
-
-impl fmt::Display for NewSidecars {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.file.file_name, self.names.join(" "))
     }
 }
 

@@ -141,10 +141,14 @@ mod tests {
         }
         let increment = pending.drain();
         assert!(pending.drain().is_empty());
+        let sidecars = deleted.sidecars.iter();
+        let sidecars: Vec<_> = sidecars
+            .map(|new| format!("{}: {}", new.file.file_name, new.names.join(" ")))
+            .collect();
         (
             print(&increment.compact.compact_before),
             print(&increment.compact.compact_after),
-            print(&deleted.files) + &deleted.sidecars.iter().map(|new| new.to_string()).collect::<String>(),
+            print(&deleted.files) + &sidecars.concat(),
         )
     }
 

@@ -1,9 +1,12 @@
 //! What is committed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use paimon_format::meta::{CommitMessage, DELETION_VECTORS_INDEX, DataFileMeta, IndexFileMeta, SimpleStats};
+use paimon_format::meta::{
+    CommitMessage, DELETION_VECTORS_INDEX, DataFileIdentity, DataFileMeta, IndexFileMeta, SimpleStats,
+};
+use paimon_format::row::BinaryRow;
 
 use crate::manifest::{FileKind, IndexManifestEntry, ManifestEntry};
 
@@ -83,6 +86,24 @@ impl CommitChanges {
             of.index(FileKind::Add, &compact.new_index_files, &mut changes.compact.index);
         }
         changes
+    }
+
+    /// Makes the compaction a part of the append. Files that the one adds and the other takes away are in neither then.
+    pub(super) fn join(&mut self) {
+        fn place(entry: &ManifestEntry) -> (&BinaryRow, i32, DataFileIdentity<'_>) {
+            (&entry.partition, entry.bucket, entry.file.identity())
+        }
+        let compact = std::mem::take(&mut self.compact);
+        let added = self.append.table.iter().filter(|entry| entry.kind == FileKind::Add);
+        let added: HashSet<_> = added.map(place).collect();
+        let taken = compact.table.iter().filter(|entry| entry.kind == FileKind::Delete);
+        let passing: HashSet<_> = taken.map(place).filter(|place| added.contains(place)).collect();
+        let is_left = |entry: &&ManifestEntry| !passing.contains(&place(entry));
+        let table = self.append.table.iter().filter(is_left).cloned();
+        let table = table.chain(compact.table.iter().filter(is_left).cloned()).collect();
+        self.append.table = table;
+        self.append.index.extend(compact.index);
+        self.append.changelog.extend(compact.changelog);
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use paimon_format::meta::{CommitIncrement, CommitMessage, POSTPONE_BUCKET};
+use paimon_format::meta::{CommitIncrement, CommitMessage, DataFileMeta, POSTPONE_BUCKET};
 use paimon_format::predicate::Predicate;
 use paimon_format::row::BinaryRow;
 
@@ -23,6 +23,9 @@ pub struct Overwrite {
     /// Fails when another user has appended to these partitions, or overwritten them, after this snapshot: for rows that were read from
     /// it and are written back.
     pub read_from: Option<i64>,
+    /// What was compacted comes in the same snapshot, and what it was made from never does: for tables whose reads do not see level 0. Without
+    /// it their rows would be gone until the second snapshot is there.
+    pub with_compaction: bool,
 }
 
 /// The files that a snapshot takes away.
@@ -33,11 +36,12 @@ pub(super) struct Replaced {
 
 impl FileStoreCommit {
     /// Commits files in place of those that are there: one OVERWRITE snapshot, then one COMPACT snapshot for what was compacted, if
-    /// anything was. Returns their ids.
+    /// anything was, unless [`Overwrite::with_compaction`] makes one of them. Returns their ids.
     ///
     /// With `dynamic-partition-overwrite` (the default) the partitions of the new files are replaced, and nothing happens without new
     /// files; otherwise, and in tables without partitions, those that `overwrite` names. New files of a bucket that do not overlap
-    /// go to the highest level at once (`overwrite-upgrade`). Changelog files are not committed, and removed.
+    /// go to the highest level at once (`overwrite-upgrade`). Changelog files are not committed, and removed, as are files that
+    /// were compacted already when they come with their compaction.
     ///
     /// Errors: `Invalid` naming the partition of a new file outside of `overwrite`; else as [`commit`](Self::commit).
     ///
@@ -60,6 +64,9 @@ impl FileStoreCommit {
             self.check_inside(&changes.append, overwrite)?;
             Some(scope(overwrite))
         };
+        if overwrite.with_compaction {
+            changes.join();
+        }
         if changes.compact.is_empty() {
             self.upgrade(&mut changes.append.table)?;
         }
@@ -83,8 +90,9 @@ impl FileStoreCommit {
         self.report(&meter, &changes);
         let ids = overwritten?;
         let messages = committable.messages.iter();
-        let changelogs: Vec<CommitMessage> = messages.map(|message| message.part(changelog_alone)).collect();
-        self.abort(&changelogs).await?;
+        let left_out = |increment: &_| left_out(increment, overwrite.with_compaction);
+        let left_out: Vec<CommitMessage> = messages.map(|message| message.part(left_out)).collect();
+        self.abort(&left_out).await?;
         Ok(ids)
     }
 
@@ -95,7 +103,7 @@ impl FileStoreCommit {
     pub async fn truncate(&self, identifier: i64, partitions: Option<Predicate>) -> Result<i64> {
         let overwrite = Overwrite {
             partitions,
-            read_from: None,
+            ..Overwrite::default()
         };
         let committable = ManifestCommittable::new(identifier, Vec::new());
         let replaced = Replaced {
@@ -252,10 +260,20 @@ fn scope(overwrite: &Overwrite) -> ScanFilter {
     }
 }
 
-/// The changelog files of an increment.
-fn changelog_alone(increment: &CommitIncrement) -> CommitIncrement {
-    let mut alone = CommitIncrement::default();
-    alone.data.changelog_files = increment.data.changelog_files.clone();
-    alone.compact.changelog_files = increment.compact.changelog_files.clone();
-    alone
+/// What of an increment an overwrite does not commit: changelog files, and new files that were compacted if they come `with_compaction`.
+fn left_out(increment: &CommitIncrement, with_compaction: bool) -> CommitIncrement {
+    let (data, compact) = (&increment.data, &increment.compact);
+    let mut left_out = CommitIncrement::default();
+    left_out.data.changelog_files = data.changelog_files.clone();
+    left_out.compact.changelog_files = compact.changelog_files.clone();
+    if with_compaction {
+        let names = |files: &[Arc<DataFileMeta>]| -> HashSet<String> {
+            files.iter().map(|file| file.file_name.clone()).collect()
+        };
+        let (before, after) = (names(&compact.compact_before), names(&compact.compact_after));
+        let is_gone = |name: &String| before.contains(name) && !after.contains(name);
+        let new_files = data.new_files.iter().filter(|file| is_gone(&file.file_name));
+        left_out.data.new_files = new_files.cloned().collect();
+    }
+    left_out
 }

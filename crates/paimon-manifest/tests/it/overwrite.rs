@@ -37,8 +37,8 @@ async fn rows_that_are_written_back_lose_nobodys_changes() {
         "other",
     );
     let overwrite = Overwrite {
-        partitions: None,
         read_from: Some(read_from),
+        ..Overwrite::default()
     };
     let rewrite = |name: &str| ManifestCommittable::new(i64::MAX, vec![append(1, 0, &[file(name, 0, 1, 5)])]);
     // Rows in another partition, and a compaction, change nothing here.

@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 
 use paimon_format::ErrorKind;
-use paimon_format::meta::CommitMessage;
+use paimon_format::meta::{CommitIncrement, CommitMessage};
 use paimon_format::predicate::Predicate;
 use paimon_manifest::commit::{AppendCheck, FileStoreCommit, ManifestCommittable, Overwrite};
+use paimon_manifest::snapshot::{CommitKind, Snapshot};
 
 use crate::error::{Error, Result};
 use crate::partition::Selection;
+use crate::read::BatchVisibility;
 use crate::table::Table;
 
 /// The commit identifier of jobs that commit once.
@@ -45,6 +47,7 @@ impl TableCommit {
         let overwrite = Overwrite {
             partitions: self.predicate(partitions)?,
             read_from,
+            with_compaction: !BatchVisibility::of(&self.table)?.levels.contains(0),
         };
         Ok(Self {
             overwrite: Some(overwrite),
@@ -109,32 +112,53 @@ impl TableCommit {
     }
 
     /// Gives back what the commit of these messages under `identifier` came to; where it certainly made no snapshot, removes their files
-    /// first. After an unclear answer, and where only what was compacted lost, so that a snapshot may hold them, all files stay. That they
-    /// could not be removed is only noted: why there is no snapshot matters more.
+    /// first, and where only what was compacted lost, what that made. After an unclear answer all files stay. That they could not be removed is
+    /// only noted: why there is no snapshot matters more.
     ///
     /// Errors: that of the commit, unchanged.
     pub async fn or_abort<T>(&self, committed: Result<T>, identifier: i64, messages: &[CommitMessage]) -> Result<T> {
         if let Err(error) = &committed
             && certainly_not_committed(error)
-            && let Err(error) = self.abort_unless_in_part(identifier, messages).await
+            && let Err(error) = self.abort_lost(identifier, messages).await
         {
             tracing::warn!(%error, "files that were not committed could not be removed");
         }
         committed
     }
 
-    /// A commit makes a snapshot of what was written, then one of what was compacted. When the second is lost, the first is there, and
-    /// what was compacted may be made of its files.
-    async fn abort_unless_in_part(&self, identifier: i64, messages: &[CommitMessage]) -> Result<()> {
-        // Else the first snapshot holds none of these files. The search would read all snapshots.
+    /// A commit makes a snapshot of what was written, then one of what was compacted. When the second is lost, the first is there.
+    async fn abort_lost(&self, identifier: i64, messages: &[CommitMessage]) -> Result<()> {
+        // Else there was no first snapshot. The search would read all snapshots.
         let may_be_in_part = messages.iter().any(|message| !message.increment.data.is_empty());
-        if may_be_in_part {
-            let newest = self.table.snapshot_store().latest_of_user(self.user()).await?;
-            if newest.is_some_and(|snapshot| snapshot.commit_identifier >= identifier) {
-                return Ok(());
+        let found = match may_be_in_part {
+            true => self.snapshot_of(identifier).await?,
+            false => None,
+        };
+        match found {
+            None => self.abort(messages).await,
+            Some(snapshot) if snapshot.commit_kind == CommitKind::Compact => Ok(()),
+            Some(_) => {
+                let compacted = |increment: &CommitIncrement| CommitIncrement {
+                    compact: increment.compact.clone(),
+                    ..CommitIncrement::default()
+                };
+                let compacted: Vec<_> = messages.iter().map(|message| message.part(compacted)).collect();
+                self.abort(&compacted).await
             }
         }
-        self.abort(messages).await
+    }
+
+    /// After a failed commit under this identifier: the snapshot that has what was written all the same, only what was compacted lost. `None`:
+    /// nothing of it is in the table.
+    ///
+    /// Cost: one read a snapshot, from the latest down to this user's newest.
+    pub async fn committed_in_part(&self, identifier: i64) -> Result<Option<i64>> {
+        Ok(self.snapshot_of(identifier).await?.map(|snapshot| snapshot.id))
+    }
+
+    async fn snapshot_of(&self, identifier: i64) -> Result<Option<Snapshot>> {
+        let newest = self.table.snapshot_store().latest_of_user(self.user()).await?;
+        Ok(newest.filter(|snapshot| snapshot.commit_identifier >= identifier))
     }
 
     /// Takes all rows of the selected partitions away, of the whole table without a selection, in one OVERWRITE snapshot. Returns its

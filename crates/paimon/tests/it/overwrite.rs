@@ -11,7 +11,7 @@ use paimon::{
     WriteBuilder,
 };
 
-use crate::support::{Place, commit, kv, kv_schema, rows, rows_of};
+use crate::support::{Place, commit, kv, kv_schema, rows, rows_of, strays};
 
 fn schema() -> SchemaBuilder {
     TableSchema::builder()
@@ -199,6 +199,62 @@ async fn an_overwrite_that_is_recovered_replaces_too() {
     }
     let snapshot = table.snapshot_store().latest().await.unwrap().unwrap();
     assert_eq!((snapshot.id, snapshot.commit_kind), (2, CommitKind::Overwrite));
+}
+
+/// Tables whose reads do not see level 0.
+const HIDDEN: [(&str, &str); 2] = [("deletion-vectors.enabled", "true"), ("merge-engine", "first-row")];
+
+/// In between, all rows would be gone.
+#[tokio::test]
+async fn where_level_0_is_not_seen_the_compaction_comes_with_the_overwrite() {
+    for hidden in HIDDEN {
+        let place = Place::new();
+        let table = three_partitions(&place, &[hidden]).await;
+        let compacted = table.snapshot_store().latest_id().await.unwrap().unwrap();
+        let overwrite = table.write_builder().overwrite(Selection::all());
+        let mut writer = overwrite.new_write().unwrap();
+        let mut messages = Vec::new();
+        for rows in [[("a", 1, 11), ("a", 1, 15)], [("a", 1, 12), ("a", 1, 16)]] {
+            writer.write(&batch(&rows)).await.unwrap();
+            messages.extend(writer.prepare_commit(true).await.unwrap());
+        }
+        writer.abort().await;
+        let ids = overwrite.new_commit().unwrap().commit(1, messages).await.unwrap();
+        assert_eq!(ids, [compacted + 1], "{hidden:?}");
+        assert_eq!(
+            rows(&table).await,
+            ["a 1 11", "a 1 12", "a 1 15", "a 1 16", "a 2 20", "b 1 30"]
+        );
+        assert_eq!(strays(&table).await, [""; 0], "{hidden:?}");
+    }
+}
+
+#[tokio::test]
+async fn where_level_0_is_not_seen_all_rows_are_there_after_each_step_of_a_rescale() {
+    for hidden in HIDDEN {
+        let place = Place::new();
+        let spilled = ("write-buffer-spillable", "false");
+        let options = [hidden, ("write-buffer-size", "192 kb"), ("page-size", "64 kb"), spilled];
+        let table = three_partitions(&place, &options).await;
+        let keys = |p| (0..20_000).map(move |k| (p, 1, k));
+        let all: Vec<_> = keys("a").chain(keys("b")).collect();
+        write(&table.write_builder(), &all).await.unwrap();
+        let before = rows(&table).await;
+        let first = table.snapshot_store().latest_id().await.unwrap().unwrap() + 1;
+        let write_only: Options = [("write-only", "true")].into_iter().collect();
+        let job = table.with_options(&write_only).unwrap();
+        let rescaled = job.rescale(3, &Selection::all(), &StopSignal::never()).await.unwrap();
+        assert_eq!(rescaled.partitions.len(), 3);
+        let last = table.snapshot_store().latest_id().await.unwrap().unwrap();
+        assert_eq!(last, first + 2, "{hidden:?}: one snapshot a partition");
+        for id in first..=last {
+            let read = table.read_builder().time_travel(TimeTravel::SnapshotId(id));
+            assert_eq!(rows_of(read).await.len(), before.len(), "{hidden:?}, snapshot {id}");
+        }
+        let table = table.refreshed().await.unwrap();
+        assert_eq!(rows(&table).await, before);
+        assert_eq!(strays(&table).await, [""; 0], "{hidden:?}");
+    }
 }
 
 #[tokio::test]

@@ -185,12 +185,18 @@ pub(crate) async fn strays(table: &Table) -> Vec<String> {
         named.extend(files.map(|file| file.file_name.clone()));
     }
     let mut strays = Vec::new();
-    for folder in std::fs::read_dir(table.location()).unwrap() {
-        let folder = folder.unwrap();
-        if folder.file_name().to_str().unwrap().starts_with("bucket-") {
-            let files = std::fs::read_dir(folder.path()).unwrap();
-            let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
-            strays.extend(names.filter(|name| !named.contains(name)));
+    let mut folders = vec![PathBuf::from(table.location())];
+    while let Some(folder) = folders.pop() {
+        let is_bucket = folder.file_name().unwrap().to_str().unwrap().starts_with("bucket-");
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let entry = entry.unwrap();
+            let name = entry.file_name().into_string().unwrap();
+            // Folders of partitions, and of buckets.
+            if name.contains('=') || name.starts_with("bucket-") {
+                folders.push(entry.path());
+            } else if is_bucket && !named.contains(&name) {
+                strays.push(name);
+            }
         }
     }
     strays
