@@ -9,7 +9,7 @@ use paimon::merge::engine::{Promises, Registry};
 use paimon::merge::kernel::{MergeFunction, Merged, RowEngine, Versions};
 use paimon::{Context, ErrorKind, Table, TableSchema};
 
-use crate::support::{Place, commit_batch, kinds, rows, try_rows_of, with};
+use crate::support::{Place, commit_batch, kinds, rows};
 
 /// Takes the newest row.
 struct Newest;
@@ -206,23 +206,4 @@ async fn what_no_merge_could_take_is_refused_and_all_else_is_merged() {
             write.abort().await;
         }
     }
-}
-
-/// As another engine writes them, here a use of the table with another option.
-#[tokio::test]
-async fn rows_that_are_in_files_already_are_refused_when_they_are_merged() {
-    let place = Place::new();
-    let table = table(&place, "bucket=1;merge-engine=partial-update").await;
-    commit_batch(&table, &row(Some(1)), &kinds(["+I"].into_iter())).await;
-    let removing = with(&table, "partial-update.remove-record-on-delete", "true");
-    commit_batch(&removing, &row(Some(1)), &kinds(["-D"].into_iter())).await;
-    let error = try_rows_of(&table.read_builder()).await.unwrap_err().to_string();
-    assert!(error.contains(PARTIAL), "{error}");
-    let error = table.compact_builder().full(true).run().await.unwrap_err().to_string();
-    assert!(error.contains(PARTIAL), "{error}");
-    // An option makes the bucket well again.
-    let ignoring = with(&table, "ignore-delete", "true");
-    assert_eq!(rows(&ignoring).await, ["1 1 7"]);
-    ignoring.compact_builder().full(true).run().await.unwrap();
-    assert_eq!(rows(&table).await, ["1 1 7"]);
 }
