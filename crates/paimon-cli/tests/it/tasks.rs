@@ -210,6 +210,41 @@ fn with_deletion_vectors() {
     assert!(deleted(&place.table).iter().any(|rows| rows.as_i64() != Some(0)));
 }
 
+/// What a result names must be what was written; the latest snapshot would be unreadable.
+#[test]
+fn results_whose_files_or_levels_are_not_those_written_are_refused() {
+    let place = Place::new(&[]);
+    let results = place.run(place.plan());
+    let rows = place.rows(&place.table);
+    let commit = |first: &str| {
+        let rest = results.iter().skip(1).map(String::as_str);
+        let args: Vec<&str> = ["compact-task", "commit", first].into_iter().chain(rest).collect();
+        place.refused(&args)
+    };
+    let result: Value = serde_json::from_str(&std::fs::read_to_string(&results[0]).unwrap()).unwrap();
+    let edited = place.path("edited.jsonl");
+    for level in [-5, 0, 1, 99] {
+        let mut result = result.clone();
+        result["result"]["after"][0]["level"] = level.into();
+        std::fs::write(&edited, format!("{result}\n")).unwrap();
+        let refused = commit(&edited);
+        assert!(refused.contains(&format!("is on level {level}, where ")), "{refused}");
+    }
+    let name = result["result"]["after"][0]["file_name"].as_str().unwrap();
+    let file = Path::new(&place.table).join("bucket-0").join(name);
+    let bytes = std::fs::read(&file).unwrap();
+    for length in [0, 100] {
+        std::fs::write(&file, &bytes[..length]).unwrap();
+        let refused = commit(&results[0]);
+        let expected = format!("{name}: corrupt: it was to be committed, but has {length} bytes, not ");
+        assert!(refused.contains(&expected), "{refused}");
+    }
+    assert_eq!(place.rows(&place.table), rows);
+    std::fs::write(&file, &bytes).unwrap();
+    place.commit(&results);
+    assert_eq!(place.rows(&place.table), rows);
+}
+
 #[test]
 fn lost_doubled_mixed_and_stale_results_are_refused_and_change_nothing() {
     let place = Place::new(&[]);

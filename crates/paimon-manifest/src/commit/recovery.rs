@@ -31,8 +31,8 @@ impl FileStoreCommit {
     /// Recovery: commits those of the committables that were not committed before the process died, with checks. Returns how
     /// many committables were committed.
     ///
-    /// Errors: `NotFound` when a file of them is gone (cleaned up as an orphan meanwhile), before anything is committed; else as
-    /// [`commit`](Self::commit), and committables before the failing one are committed.
+    /// Errors: `NotFound` when a file of them is gone (cleaned up as an orphan meanwhile), `Corrupt` when one has another size than it was
+    /// written with, before anything is committed; else as [`commit`](Self::commit), and committables before the failing one are committed.
     /// Source: `org.apache.paimon.table.sink.TableCommitImpl#filterAndCommitMultiple`.
     pub async fn filter_and_commit(&self, committables: Vec<ManifestCommittable>) -> Result<usize> {
         let rest = self.uncommitted(committables).await?;
@@ -55,7 +55,7 @@ impl FileStoreCommit {
         Ok(rest.len())
     }
 
-    /// Those that are not committed. Errors: `NotFound` when a file of them is gone.
+    /// Those that are not committed. Errors: `NotFound` when a file of them is gone, `Corrupt` when one has another size.
     async fn uncommitted(&self, committables: Vec<ManifestCommittable>) -> Result<Vec<ManifestCommittable>> {
         let rest = self.filter_committed(committables).await?;
         for message in rest.iter().flat_map(|committable| &committable.messages) {
@@ -109,19 +109,19 @@ impl FileStoreCommit {
         self.check_data_files(&bucket, &compact.compact_after).await?;
         self.check_data_files(&bucket, &compact.changelog_files).await?;
         for index in data.new_index_files.iter().chain(&compact.new_index_files) {
-            self.check_file(bucket.index_file(index)).await?;
+            self.check_file(bucket.index_file(index), index.file_size).await?;
         }
         Ok(())
     }
 
     async fn check_data_files(&self, bucket: &BucketPaths, files: &[Arc<DataFileMeta>]) -> Result<()> {
         for file in files {
-            self.check_file(bucket.data_file(file)).await?;
+            self.check_file(bucket.data_file(file), file.file_size).await?;
         }
         Ok(())
     }
 
-    async fn check_file(&self, location: FileLocation) -> Result<()> {
+    async fn check_file(&self, location: FileLocation, expected: i64) -> Result<()> {
         let (FileLocation::Table(name) | FileLocation::External(name)) = &location;
         let name = name.clone();
         let (storage, path) = match self.roots.locate(location).await {
@@ -131,7 +131,11 @@ impl FileStoreCommit {
             Err(error) => return Err(error.into()),
         };
         match storage.size(&path).await? {
-            Some(_) => Ok(()),
+            Some(size) if i64::try_from(size) == Ok(expected) => Ok(()),
+            Some(size) => Err(ManifestError::corrupt(
+                name,
+                format_args!("it was to be committed, but has {size} bytes, not {expected}"),
+            )),
             None => Err(ManifestError::NotFound(format!(
                 "{name} was to be committed, but it is gone: recover from a later state"
             ))),

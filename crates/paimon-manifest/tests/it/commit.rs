@@ -555,7 +555,7 @@ async fn a_replayed_commit_is_recognised() {
     let (u1, u2) = (open("u1"), open("u2"));
     for name in ["f1", "f2", "f3", "of-u2"] {
         storage
-            .put(&format!("p=1/bucket-0/{name}"), Bytes::from("rows"))
+            .put(&format!("p=1/bucket-0/{name}"), Bytes::from(vec![0; 100]))
             .await
             .unwrap();
     }
@@ -612,13 +612,21 @@ async fn recovery_does_not_commit_files_that_are_gone() {
     let message = append(1, 0, &[file("here", 0, 1, 1), file("gone", 0, 2, 2)]);
     table
         .storage
-        .put("p=1/bucket-0/here", Bytes::from("rows"))
+        .put("p=1/bucket-0/here", Bytes::from(vec![0; 100]))
         .await
         .unwrap();
     let committables = vec![ManifestCommittable::new(1, vec![message])];
-    let error = table.commit.filter_and_commit(committables).await.unwrap_err();
+    let error = table.commit.filter_and_commit(committables.clone()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound);
     insta::assert_snapshot!(error, @"p=1/bucket-0/gone was to be committed, but it is gone: recover from a later state");
+    assert_eq!(table.snapshots.latest().await.unwrap(), None);
+
+    // As little may one that was cut short.
+    let short = ("p=1/bucket-0/gone", Bytes::from("rows"));
+    table.storage.put(short.0, short.1).await.unwrap();
+    let error = table.commit.filter_and_commit(committables).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Corrupt);
+    insta::assert_snapshot!(error, @"p=1/bucket-0/gone: corrupt: it was to be committed, but has 4 bytes, not 100");
     assert_eq!(table.snapshots.latest().await.unwrap(), None);
 }
 

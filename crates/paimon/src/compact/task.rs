@@ -207,9 +207,10 @@ impl Table {
     /// Commits the results of all tasks of one plan, in any order, as one snapshot. Done twice it is done once: the second call finds the
     /// first one's snapshot.
     ///
-    /// Errors, the table being as it was: `Invalid` when results are missing, doubled, of several plans or of another table; `Conflict` when another
+    /// Errors, the table being as it was: `Invalid` when results are missing, doubled, of several plans or of another table, or name a level that
+    /// is none; `Conflict` when another
     /// compaction changed one of the buckets after the plan: the results are stale, plan again and remove their files with
-    /// [`abort_compaction`](Self::abort_compaction); `NotFound` naming a file of a result that is gone. Else as [`TableCommit::commit`].
+    /// [`abort_compaction`](Self::abort_compaction); `NotFound` naming a file of a result that is gone, `Corrupt` one that was cut short. Else as [`TableCommit::commit`].
     pub async fn commit_compaction(&self, results: Vec<CompactionResult>) -> Result<CompactReport> {
         let table = self.for_compaction()?;
         let clock = &table.context().env().clock;
@@ -237,6 +238,7 @@ impl Table {
         for (id, result) in &buckets {
             let live = find(&live, id)?;
             check_consumed(id, result, live)?;
+            check_levels(id, result, live)?;
             check_vectors(id, live)?;
         }
         for (id, result) in &buckets {
@@ -386,6 +388,19 @@ fn check_vectors(id: &CompactionId, live: &BucketLevels) -> Result<()> {
         ));
     }
     Ok(())
+}
+
+/// Errors: `Invalid` for a new file on a level that is not the output's, or none of the tree.
+fn check_levels(id: &CompactionId, result: &CompactResult, live: &BucketLevels) -> Result<()> {
+    let max_level = live.levels().max_level();
+    let is_wrong = |level: i32| level != id.output_level || !(1..=max_level).contains(&level);
+    match result.after.iter().find(|file| is_wrong(file.level)) {
+        None => Ok(()),
+        Some(file) => Err(Error::invalid(format!(
+            "{id}: {} is on level {}, where {} of 1 to {max_level} was expected",
+            file.file_name, file.level, id.output_level
+        ))),
+    }
 }
 
 /// Errors: `Conflict` when a file that was consumed is not in the bucket any more. The commit checks that again, against the snapshot that it builds on.
