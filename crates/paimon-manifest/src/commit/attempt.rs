@@ -102,7 +102,14 @@ impl FileStoreCommit {
         if let Some(delta) = progress.delta {
             self.manifests.discard(delta.created).await;
         }
-        Err(error)
+        Err(match error.kind() {
+            // Every attempt failed before it published anything.
+            ErrorKind::Unavailable if !matches!(error, ManifestError::GaveUp { .. }) => ManifestError::GaveUp {
+                attempts: retry.attempts(),
+                message: error.to_string(),
+            },
+            _ => error,
+        })
     }
 
     /// One attempt. `None`: another snapshot took the id.

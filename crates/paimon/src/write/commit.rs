@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use paimon_format::ErrorKind;
 use paimon_format::meta::{CommitIncrement, CommitMessage};
 use paimon_format::predicate::Predicate;
+use paimon_manifest::ManifestError;
 use paimon_manifest::commit::{AppendCheck, FileStoreCommit, ManifestCommittable, Overwrite};
 use paimon_manifest::snapshot::{CommitKind, Snapshot};
 
@@ -198,5 +199,6 @@ impl TableCommit {
 
 /// Whether a failed commit certainly made no snapshot, so that its files may go.
 fn certainly_not_committed(error: &Error) -> bool {
-    !matches!(error.kind(), ErrorKind::Unavailable)
+    let gave_up = matches!(error, Error::Manifest(ManifestError::GaveUp { .. }));
+    gave_up || error.kind() != ErrorKind::Unavailable
 }
