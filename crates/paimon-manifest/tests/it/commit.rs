@@ -11,6 +11,7 @@ use paimon_format::meta::{
     CommitMessage, DELETION_VECTORS_INDEX, DataFileMeta, DeletionVectorRange, HASH_INDEX, IndexFileMeta,
 };
 use paimon_format::storage::{LocalStorage, Storage};
+use paimon_manifest::ManifestError;
 use paimon_manifest::commit::{AppendCheck, CommitBackend, FileStoreCommit, ManifestCommittable, PutIfAbsentCommit};
 use paimon_manifest::schema::{SchemaStore, TableSchema};
 use paimon_manifest::snapshot::{CommitKind, Snapshot, SnapshotStore};
@@ -492,6 +493,7 @@ async fn a_commit_that_never_reaches_the_storage_leaves_nothing_behind() {
     storage.script("create", "manifest/manifest-list-", &[Answer::Unavailable; 1000]);
     let error = commit(&table, "second").await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable);
+    assert!(matches!(error, ManifestError::GaveUp { .. }), "it is certain");
     assert_eq!(names(&*table.storage, "manifest").await, before);
     assert_eq!(table.snapshots.list_ids().await.unwrap(), [1]);
 }
