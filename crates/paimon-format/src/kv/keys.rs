@@ -1,6 +1,7 @@
 //! Normalized keys: comparing two of them is comparing two integers or two byte strings.
 
 use std::cmp::Ordering;
+use std::hash::Hasher;
 use std::sync::Arc;
 
 use arrow_array::builder::BinaryBuilder;
@@ -93,6 +94,15 @@ impl Keys {
     #[inline]
     pub fn equal(&self, i: usize, other: &Self, j: usize) -> bool {
         self.compare(i, other, j) == Ordering::Equal
+    }
+
+    /// Hashes key `i`: equal keys of one form hash alike.
+    pub fn hash(&self, i: usize, hasher: &mut impl Hasher) {
+        match self {
+            Self::Int32(values) => hasher.write_i32(values[i]),
+            Self::Int64(values) => hasher.write_i64(values[i]),
+            Self::Rows { rows, start, .. } => hasher.write(rows.row(start + i).data()),
+        }
     }
 
     /// The first position at or after `from` whose key is not less than key `j` of `other`; `len` when all are less.

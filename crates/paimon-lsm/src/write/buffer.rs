@@ -9,6 +9,7 @@ use paimon_format::types::RowKind;
 use paimon_merge::plan::VersionOrder;
 
 use super::records::{RecordBuffer, Records};
+use super::removals::{Removals, Rows};
 use super::runs::{MergeMemory, merge_spills};
 use super::sort::SortedRows;
 use crate::LsmError;
@@ -31,6 +32,8 @@ pub(super) struct WriteBuffer {
     /// `None`: not spillable; else the bytes on disk from which on it is flushed instead.
     max_spill_bytes: Option<u64>,
     spills: Vec<Arc<SpillFile>>,
+    /// `None`: rows of any kinds may lie in it together.
+    removals: Option<Removals>,
 }
 
 impl WriteBuffer {
@@ -48,7 +51,15 @@ impl WriteBuffer {
             env,
             max_spill_bytes,
             spills: Vec::new(),
+            removals: None,
         })
+    }
+
+    /// Keeps deletes apart from later rows of their keys: [`admit`](Self::admit).
+    #[must_use]
+    pub(super) fn with_removals(self) -> Self {
+        let removals = Some(Removals::new(self.records.schema()));
+        Self { removals, ..self }
     }
 
     /// Whether no record is in it.
@@ -58,10 +69,27 @@ impl WriteBuffer {
 
     /// Bytes in memory; spilled ones do not count.
     pub(super) fn memory_bytes(&self) -> u64 {
-        self.records.memory_bytes()
+        self.records.memory_bytes() + self.removals_bytes()
     }
 
-    /// Takes records, numbered from `first_sequence` on. Returns whether there was budget for all of it: if not, the buffer
+    fn removals_bytes(&self) -> u64 {
+        self.removals.as_ref().map_or(0, Removals::memory_bytes)
+    }
+
+    /// Which of these rows may be pushed now, and will be. `None`: all; else those that may, and those that must wait until the buffer is drained.
+    ///
+    /// Errors: those of [`push`](Self::push) for all of the rows; the buffer is unchanged then.
+    pub(super) fn admit(&mut self, values: &RecordBatch, kinds: &[RowKind]) -> Result<Option<(Rows, Rows)>, LsmError> {
+        match &mut self.removals {
+            Some(removals) if !removals.ignores(kinds) => {
+                self.records.check(values, kinds)?;
+                removals.admit(self.records.schema(), self.records.codec(), values, kinds)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Takes records that were [admitted](Self::admit), numbered from `first_sequence` on. Returns whether there was budget for all of it: if not, the buffer
     /// should be spilled or flushed before more comes.
     ///
     /// Errors as [`RecordBuffer::push`]; the buffer is unchanged then.
@@ -73,10 +101,12 @@ impl WriteBuffer {
     ) -> Result<bool, LsmError> {
         let rows = i64::try_from(values.num_rows()).unwrap_or(i64::MAX);
         let sequence = Int64Array::from_iter_values(first_sequence..first_sequence.saturating_add(rows));
-        self.records.push(values, kinds, sequence)
+        let has_room = self.records.push(values, kinds, sequence)?;
+        let budget = self.records.budget();
+        Ok(self.removals.as_mut().is_none_or(|removals| removals.reserve(budget)) && has_room)
     }
 
-    /// Moves what is in memory to a sorted temporary file. `false`: it may not, flush instead.
+    /// Moves what is in memory to a sorted temporary file. `false`: it may not, or more would stay in memory than go: flush instead.
     ///
     /// Errors: `Unavailable` when the disk fails; the buffer has lost its records then.
     pub(super) async fn spill(&mut self) -> Result<bool, LsmError> {
@@ -84,6 +114,7 @@ impl WriteBuffer {
         // Compressed records take no more room than in memory.
         let fits = self.max_spill_bytes.is_some_and(|max| spilled < max)
             && self.spills.len() < MAX_SPILLS
+            && self.removals_bytes() <= self.records.memory_bytes()
             && self.env.disk.free() >= self.memory_bytes();
         if fits {
             self.spill_memory().await?;
@@ -117,6 +148,9 @@ impl WriteBuffer {
     ///
     /// Errors as [`spill`](Self::spill).
     pub(super) async fn drain(&mut self) -> Result<BufferedRuns, LsmError> {
+        if let Some(removals) = &mut self.removals {
+            removals.clear();
+        }
         if self.spills.is_empty()
             && let Some((sorted, mut memory)) = self.take_sorted().await?
         {

@@ -6,6 +6,7 @@ mod flush;
 mod local_merge;
 mod pending;
 mod records;
+mod removals;
 mod runs;
 mod settings;
 mod sort;

@@ -117,8 +117,10 @@ impl RecordBuffer {
         })
     }
 
-    /// Sequence number, kind, values.
-    fn records(&self, values: &RecordBatch, kinds: &[RowKind], sequence: Int64Array) -> Result<RecordBatch, LsmError> {
+    /// Refuses what [`push`](Self::push) would.
+    ///
+    /// Errors: its `Invalid`.
+    pub(super) fn check(&self, values: &RecordBatch, kinds: &[RowKind]) -> Result<(), LsmError> {
         let rows = values.num_rows();
         if kinds.len() != rows {
             return Err(LsmError::Invalid(format!("{} row kinds for {rows} rows", kinds.len())));
@@ -148,6 +150,12 @@ impl RecordBuffer {
                 )));
             }
         }
+        Ok(())
+    }
+
+    /// Sequence number, kind, values.
+    fn records(&self, values: &RecordBatch, kinds: &[RowKind], sequence: Int64Array) -> Result<RecordBatch, LsmError> {
+        self.check(values, kinds)?;
         let mut columns: Vec<ArrayRef> = Vec::with_capacity(2 + values.num_columns());
         columns.push(Arc::new(sequence));
         columns.push(Arc::new(Int8Array::from_iter_values(
@@ -198,6 +206,6 @@ fn sliced_size(records: &RecordBatch) -> usize {
         .fold(0, usize::saturating_add)
 }
 
-fn internal(error: ArrowError) -> LsmError {
+pub(super) fn internal(error: ArrowError) -> LsmError {
     LsmError::Format(FormatError::internal(format!("write buffer: {error}")))
 }

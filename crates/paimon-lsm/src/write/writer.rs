@@ -14,6 +14,7 @@ use super::buffer::WriteBuffer;
 use super::builder::MergeTreeWriterBuilder;
 use super::flush::flush;
 use super::pending::{PendingIncrement, Superseded};
+use super::removals::Rows;
 use super::{WriteSettings, WriteWatch, WriterState};
 use crate::LsmError;
 use crate::compact::{CompactStep, CompactTask, MergeTreeCompactManager, delete_quietly, discard};
@@ -48,7 +49,7 @@ pub struct MergeTreeWriter {
     /// `None`: write-only.
     pub(super) compaction: Option<MergeTreeCompactManager>,
     pub(super) pending: PendingIncrement,
-    /// A flush failed or was dropped half-way: records are lost, nothing may be committed any more.
+    /// A flush failed or was dropped half-way, or a batch was taken in part: records are lost, nothing may be committed any more.
     pub(super) broken: bool,
     pub(super) reporter: CompactionReporter,
     pub(super) watch: WriteWatch,
@@ -62,24 +63,52 @@ impl MergeTreeWriter {
 
     /// Takes records: the schema's columns, and a kind a row. They are numbered in order of arrival.
     ///
-    /// May flush, and then wait for the running compaction when the tree has too many runs: that is the back pressure.
+    /// May flush, and then wait for the running compaction when the tree has too many runs: that is the back pressure. Where a delete removes
+    /// what is older ([`deletes_need_older`](paimon_merge::engine::Promises::deletes_need_older)), it flushes before a row whose key has a -D in
+    /// the buffer: no file can hold both. Rows of other keys in the batch are numbered before those that wait for such a flush.
+    ///
+    /// A call that is dropped while it flushes has broken the writer.
     ///
     /// Errors: `Invalid`, naming the column, when columns are not the schema's; nothing is taken then. Others are those of
     /// flushing: the writer is then broken, and every further call but [`close`](Self::close) fails.
     pub async fn write(&mut self, values: &RecordBatch, kinds: &[RowKind]) -> Result<(), LsmError> {
         self.check()?;
-        let rows = i64::try_from(values.num_rows()).unwrap_or(i64::MAX);
-        let next_sequence = self
-            .next_sequence
-            .checked_add(rows)
-            .ok_or_else(|| LsmError::Invalid("the bucket's sequence numbers are used up".into()))?;
-        let has_room = self.buffer.push(values, kinds, self.next_sequence)?;
-        self.next_sequence = next_sequence;
+        if self.next_sequence.checked_add(row_count(values)).is_none() {
+            return Err(LsmError::Invalid("the bucket's sequence numbers are used up".into()));
+        }
+        let has_room = match self.buffer.admit(values, kinds)? {
+            None => self.push(values, kinds)?,
+            Some((now, later)) => {
+                self.broken = true;
+                let has_room = self.push_apart(now, later).await?;
+                self.broken = false;
+                has_room
+            }
+        };
         self.show();
         if !has_room {
             self.flush_memory().await?;
         }
         Ok(())
+    }
+
+    /// Takes what may be taken now, flushes, and goes on with what had to wait for that. As [`push`](Self::push).
+    async fn push_apart(&mut self, mut now: Rows, mut later: Rows) -> Result<bool, LsmError> {
+        loop {
+            self.push(&now.0, &now.1)?;
+            self.flush_and_compact(false, false).await?;
+            match self.buffer.admit(&later.0, &later.1)? {
+                None => return self.push(&later.0, &later.1),
+                Some(split) => (now, later) = split,
+            }
+        }
+    }
+
+    /// Numbers rows and puts them into the buffer. `false`: it is full.
+    fn push(&mut self, values: &RecordBatch, kinds: &[RowKind]) -> Result<bool, LsmError> {
+        let has_room = self.buffer.push(values, kinds, self.next_sequence)?;
+        self.next_sequence = self.next_sequence.saturating_add(row_count(values));
+        Ok(has_room)
     }
 
     /// Gives the buffer's memory back: its records go to local disk if they may, else to level 0. For whoever shares a memory
@@ -281,6 +310,10 @@ impl MergeTreeWriter {
                 "a write-only writer does not compact: set write-only to false".into(),
             ));
         }
+        self.flush_and_compact(wait, full).await
+    }
+
+    async fn flush_and_compact(&mut self, wait: bool, full: bool) -> Result<(), LsmError> {
         let mut crowded = false;
         if !self.buffer.is_empty() {
             // Decided before the flush adds a run.
@@ -288,9 +321,9 @@ impl MergeTreeWriter {
                 .compaction
                 .as_ref()
                 .is_some_and(MergeTreeCompactManager::should_wait_for_latest_compaction);
-            self.broken = true;
+            let was_broken = std::mem::replace(&mut self.broken, true);
             self.flush_to_level0().await?;
-            self.broken = false;
+            self.broken = was_broken;
         }
         self.fetch_compaction(wait, crowded).await?;
         match &mut self.compaction {
@@ -354,4 +387,8 @@ impl MergeTreeWriter {
         let runs = runs.map_or(0, |compaction| compaction.levels().number_of_sorted_runs());
         self.watch.update(runs, self.buffer.memory_bytes());
     }
+}
+
+fn row_count(values: &RecordBatch) -> i64 {
+    i64::try_from(values.num_rows()).unwrap_or(i64::MAX)
 }

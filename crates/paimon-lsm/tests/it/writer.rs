@@ -248,6 +248,80 @@ async fn the_disk_limit_of_the_buffer_holds() {
     insta::assert_snapshot!(bucket.tree(), @"L0      100 B  data-0001.parquet (100, seq 100..199)");
 }
 
+/// A sum where a delete removes what is older; nothing is compacted.
+fn removing_bucket() -> Bucket {
+    let mut bucket = Bucket::with_options(&[
+        ("merge-engine", "aggregation"),
+        ("fields.v.aggregate-function", "sum"),
+        ("aggregation.remove-record-on-delete", "true"),
+    ]);
+    bucket.settings.write_only = true;
+    bucket
+}
+
+#[tokio::test]
+async fn a_row_after_a_delete_of_its_key_comes_to_the_next_file() {
+    let mut bucket = removing_bucket();
+    let mut writer = bucket.writer();
+    // Deletes may follow each other, and rows; rows of other keys do not wait.
+    let rows = [
+        (1, Some(1)),
+        (1, None),
+        (1, None),
+        (1, Some(2)),
+        (2, Some(3)),
+        (1, None),
+        (1, Some(4)),
+    ];
+    write(&mut writer, &bucket.schema, &rows).await;
+    let increment = writer.prepare_commit(No).await.unwrap();
+    bucket.commit(&increment);
+    insta::assert_snapshot!(bucket.tree(), @"");
+    assert_eq!(print(&bucket.rows().await), "1=4 2=3");
+    // The same in a batch each, the first of them in a temporary file.
+    for row in [(1, None), (1, Some(6))] {
+        write(&mut writer, &bucket.schema, &[row]).await;
+        writer.flush_memory().await.unwrap();
+    }
+    let increment = writer.prepare_commit(No).await.unwrap();
+    assert_eq!(increment.data.new_files.len(), 2);
+    bucket.commit(&increment);
+    assert_eq!(print(&bucket.rows().await), "1=6 2=3");
+}
+
+#[tokio::test]
+async fn a_wrong_batch_with_deletes_is_not_taken_in_part() {
+    let bucket = removing_bucket();
+    let mut writer = bucket.writer();
+    let (values, kinds) = batch(&bucket.schema, &[(1, None), (1, Some(2))]);
+    let error = writer.write(&values, &kinds[..1]).await.unwrap_err();
+    assert_eq!(error.to_string(), "1 row kinds for 2 rows");
+    assert_eq!(writer.next_sequence(), 0);
+    writer.write(&values, &kinds).await.unwrap();
+    assert_eq!(writer.prepare_commit(No).await.unwrap().data.new_files.len(), 2);
+}
+
+#[tokio::test]
+async fn known_deletes_are_in_the_budget() {
+    let mut bucket = removing_bucket();
+    let budget = Budget::new(100_000);
+    let mut writer = bucket.builder().buffer_budget(budget.clone()).build().unwrap();
+    for round in 0..40 {
+        let deletes: Vec<_> = (round * 500..(round + 1) * 500).map(|key| (key, None)).collect();
+        write(&mut writer, &bucket.schema, &deletes).await;
+        assert!(
+            writer.memory_bytes() <= budget.total(),
+            "{} bytes",
+            writer.memory_bytes()
+        );
+    }
+    let increment = writer.prepare_commit(No).await.unwrap();
+    assert!(increment.data.new_files.len() > 1);
+    bucket.commit(&increment);
+    assert!(bucket.rows().await.is_empty());
+    assert_eq!((writer.memory_bytes(), budget.free()), (0, budget.total()));
+}
+
 #[tokio::test]
 async fn closing_deletes_what_no_commit_got() {
     let mut bucket = Bucket::new();

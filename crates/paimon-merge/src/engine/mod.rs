@@ -40,8 +40,8 @@ pub struct Promises {
     /// old rows up have results above rows that are in them already.
     pub idempotent: bool,
     /// A delete removes what is older, so that a later row of its key begins anew. No file can hold "deleted, then inserted": a
-    /// compaction that merges a delete with a later row of its key must take all older runs along (or look the older row up), or the
-    /// older row comes back.
+    /// compaction that merges a delete with a later row of its key must take all older runs along (or look the older row up), and a writer
+    /// flushes between the two, or the older row comes back.
     pub deletes_need_older: bool,
     /// Kernels need all versions of a key in one call: [`PlanOptions::cut_keys`](crate::plan::PlanOptions::cut_keys) must be off.
     pub whole_keys: bool,

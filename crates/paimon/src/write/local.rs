@@ -22,7 +22,8 @@ const SEQUENCE_COLUMN: usize = 0;
 pub(super) struct LocalMerge(LocalMerger);
 
 impl LocalMerge {
-    /// `None`: the table's options do not ask for it, or its keys move between partitions: which one a key is in, its first row says.
+    /// `None`: the table's options do not ask for it, or its keys move between partitions: which one a key is in, its first row says. Nor where
+    /// a delete removes what is older: a row that was merged of a delete and a later one would not tell of the delete.
     pub(super) fn new(table: &Table, settings: &RowSettings) -> Result<Option<Self>> {
         let schema = table.schema();
         let Some(bytes) = settings.local_merge_bytes.filter(|_| !schema.cross_partition_update()) else {
@@ -36,6 +37,9 @@ impl LocalMerge {
             schema.sequence_order()?,
         )?;
         let engine = table.context().registry().for_options(&schema, table.options())?;
+        if engine.promises().deletes_need_older {
+            return Ok(None);
+        }
         let env = table.context().env().clone();
         Ok(Some(Self(LocalMerger::new(Arc::new(schema), engine, env, bytes)?)))
     }

@@ -1,7 +1,5 @@
 //! Replaying the changelog over nothing gives the table at every snapshot, whatever is committed, compacted, restarted and evicted.
 
-use std::collections::BTreeSet;
-
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
@@ -30,14 +28,10 @@ fn text(rows: &[Row]) -> String {
     rows.collect::<Vec<_>>().join("; ")
 }
 
-fn ops(kinds: &'static [&'static str], once: bool, nulls: bool) -> impl Strategy<Value = Vec<Op>> {
+fn ops(kinds: &'static [&'static str], nulls: bool) -> impl Strategy<Value = Vec<Op>> {
     let value = (0..6i32, 0..5).prop_map(move |(value, null)| (null > 0 || !nulls).then_some(value));
     let row = (prop::sample::select(kinds), 0..6i32, value.clone(), value);
-    let rows = prop::collection::vec(row, 1..5).prop_map(move |mut rows| {
-        let mut keys = BTreeSet::new();
-        rows.retain(|&(_, key, ..)| keys.insert(key) || !once);
-        rows
-    });
+    let rows = prop::collection::vec(row, 1..5);
     let op = prop_oneof![
         5 => rows.clone().prop_map(Op::Commit),
         3 => (rows.clone(), prop::sample::select(vec![30, 300])).prop_map(|(rows, filler)| Op::CommitWide(rows, filler)),
@@ -52,8 +46,6 @@ fn ops(kinds: &'static [&'static str], once: bool, nulls: bool) -> impl Strategy
 struct Law {
     options: &'static str,
     kinds: &'static [&'static str],
-    /// A key is written once a commit: a delete and a later row of its key in one buffer become the later row alone.
-    once: bool,
     /// Not where a lone version whose sequence group is null stays in its file as it was written, and is told as it is merged.
     nulls: bool,
     /// A row above level 0 that is not deleted by a vector is whole.
@@ -74,7 +66,7 @@ impl Law {
             failure_persistence: None,
             ..Config::default()
         };
-        let outcome = TestRunner::new(config).run(&ops(self.kinds, self.once, self.nulls), |ops| {
+        let outcome = TestRunner::new(config).run(&ops(self.kinds, self.nulls), |ops| {
             let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
             runtime.block_on(self.play(&options, &ops, producer));
             Ok(())
@@ -134,7 +126,6 @@ fn check_all(law: &Law) {
 const DEDUPLICATE: Law = Law {
     options: "merge-engine=deduplicate",
     kinds: ALL,
-    once: false,
     nulls: true,
     whole_rows: true,
     cases: 3,
@@ -204,7 +195,6 @@ fn partial_update() {
     let on_delete = Law {
         options: "merge-engine=partial-update partial-update.remove-record-on-delete=true",
         kinds: INSERTS_AND_DELETES,
-        once: true,
         ..PARTIAL_UPDATE
     };
     check_all(&on_delete);
@@ -234,7 +224,6 @@ fn aggregation() {
     let on_delete = Law {
         options: "merge-engine=aggregation fields.default-aggregate-function=sum aggregation.remove-record-on-delete=true",
         kinds: INSERTS_AND_DELETES,
-        once: true,
         ..DEDUPLICATE
     };
     check_all(&on_delete);

@@ -62,6 +62,113 @@ async fn a_row_that_comes_back_is_new_in_every_mode() {
     }
 }
 
+/// The three options by which a delete removes what is older.
+const REMOVING: [&str; 3] = [
+    "merge-engine=partial-update partial-update.remove-record-on-delete=true",
+    "merge-engine=partial-update fields.b.sequence-group=a partial-update.remove-record-on-sequence-group=b",
+    "merge-engine=aggregation fields.a.aggregate-function=sum fields.b.aggregate-function=max aggregation.remove-record-on-delete=true",
+];
+
+/// How rows come.
+#[derive(Clone, Copy, Debug)]
+enum Grouping {
+    Batch,
+    BatchEach,
+    CommitEach,
+    /// In one batch that waits for a bucket first, or is merged before it comes to one.
+    Through(&'static str),
+}
+
+#[tokio::test]
+async fn rows_after_a_delete_are_the_same_however_they_come() {
+    let rows = [
+        "-D 1 100 2",
+        "+I 1 7 3",
+        "+I 2 4 3",
+        "-D 3 1 3",
+        "-D 3 1 4",
+        "+I 3 5 5",
+        "-D 3 5 6",
+        "+I 3 N 7",
+        "+U 3 6 8",
+        "+I 4 1 1",
+        "-D 4 1 2",
+    ];
+    let expected = "1 7 3; 2 4 3; 3 6 8";
+    for engine in REMOVING {
+        for producer in [
+            "none",
+            "input",
+            "lookup",
+            "lookup deletion-vectors.enabled=true",
+            "full-compaction",
+        ] {
+            for grouping in [
+                Grouping::Batch,
+                Grouping::BatchEach,
+                Grouping::CommitEach,
+                Grouping::Through("write-buffer-spillable=false"),
+                Grouping::Through("local-merge-buffer-size=1mb"),
+                Grouping::Through("commit.force-compact=true"),
+            ] {
+                let more = match grouping {
+                    Grouping::Through(option) => option,
+                    _ => "",
+                };
+                let options = format!("{engine} changelog-producer={producer} {more}");
+                let mut trace = Trace::new("k INT, a INT, b INT", &options).await;
+                trace.commit("+I 1 100 1; +I 3 50 1; +I 4 50 0").await;
+                trace.compact_fully().await;
+                match grouping {
+                    Grouping::Batch | Grouping::Through(_) => trace.commit(&rows.join("; ")).await,
+                    Grouping::CommitEach => {
+                        for row in rows {
+                            trace.commit(row).await;
+                        }
+                    }
+                    Grouping::BatchEach => {
+                        for row in rows {
+                            trace.write(row).await.unwrap();
+                        }
+                        trace.try_commit("all", true).await.unwrap();
+                    }
+                }
+                for full in [false, true] {
+                    if full {
+                        trace.compact_fully().await;
+                    }
+                    assert_eq!(
+                        trace.shown_rows().await,
+                        expected,
+                        "{options}, {grouping:?}, compacted: {full}"
+                    );
+                }
+                trace.check().await;
+                trace.end().await;
+            }
+        }
+    }
+}
+
+/// A late delete comes before rows that were written before it.
+#[tokio::test]
+async fn a_late_delete_removes_what_is_older_than_it() {
+    for compacts in [false, true] {
+        let options = format!(
+            "merge-engine=aggregation fields.a.aggregate-function=sum aggregation.remove-record-on-delete=true sequence.field=b \
+             changelog-producer=none write-only={}",
+            !compacts
+        );
+        let mut trace = Trace::new("k INT, a INT, b INT", &options).await;
+        trace.commit("+I 1 100 1").await;
+        trace.write("+I 1 7 10").await.unwrap();
+        trace.write("-D 1 0 5; +I 2 1 1").await.unwrap();
+        trace.try_commit("a late delete", true).await.unwrap();
+        assert_eq!(trace.shown_rows().await, "1 7 10; 2 1 1", "{options}");
+        trace.end().await;
+    }
+}
+
 #[tokio::test]
 async fn a_recreated_row_and_its_update() {
     let steps = [

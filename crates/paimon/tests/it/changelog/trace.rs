@@ -362,6 +362,14 @@ impl Trace {
         rows.into_iter().map(|row| (vec![row[0].clone()], row)).collect()
     }
 
+    /// The same as text: `1 a; 2 b`.
+    pub(crate) async fn shown_rows(&self) -> String {
+        let fields = &self.table.schema().fields;
+        let rows = self.rows().await;
+        let words = |row: &Vec<Datum>| row.iter().zip(fields).map(word).collect::<Vec<_>>().join(" ");
+        rows.values().map(words).collect::<Vec<_>>().join("; ")
+    }
+
     /// `L4 [+I 1 a]  L5 [+I 1 x] without rows 0`: stored rows by level, as far as they are no filler, and the positions of those that
     /// are deleted.
     async fn levels(&self) -> String {
