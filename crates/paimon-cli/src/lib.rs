@@ -9,6 +9,7 @@ pub mod json;
 mod metrics_endpoint;
 mod output;
 mod progress;
+mod same_file;
 mod session;
 mod signals;
 

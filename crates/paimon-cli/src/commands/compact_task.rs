@@ -1,7 +1,7 @@
 //! `paimon compact-task`: compactions that `paimon compact --plan` wrote down.
 
 use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use paimon::{CompactionResult, CompactionTask, Context, Table};
@@ -10,6 +10,7 @@ use super::compact;
 use crate::args::{OptionArgs, memory};
 use crate::error::CliError;
 use crate::output::counted;
+use crate::same_file::check_not_read;
 use crate::session::Session;
 use crate::signals::Signals;
 
@@ -84,6 +85,8 @@ impl Run {
         if let Some(memory) = self.memory {
             session.env = session.env.clone().with_memory(memory);
         }
+        let read = [Path::new(&self.tasks)].into_iter();
+        check_output("--out", &self.out, read.chain(self.options.options_file.as_deref()))?;
         let mut tasks: Vec<CompactionTask> = match self.tasks.as_str() {
             "-" => {
                 let mut input = BufReader::new(&mut session.console.input);
@@ -110,14 +113,14 @@ impl Run {
             match task.run(&context, &stop).await {
                 Ok(Some(result)) => results.push(result),
                 ended => {
-                    self.give_up(&results, &context).await?;
+                    give_up(&results, &context).await;
                     ended?;
                     return Err(CliError::stopped(signals.signal().await, "no result was written"));
                 }
             }
         }
         if let Err(error) = write_lines(session, &self.out, results.iter().map(serde_json::to_string)) {
-            self.give_up(&results, &context).await?;
+            give_up(&results, &context).await;
             return Err(error);
         }
         if self.out == "-" || session.json {
@@ -128,14 +131,13 @@ impl Run {
             .console
             .line(format_args!("ran {done}: paimon compact-task commit {}", self.out))
     }
+}
 
-    /// Removes what was made: without a file of results nobody would know of it.
-    async fn give_up(&self, results: &[CompactionResult], context: &Context) -> Result<(), CliError> {
-        for result in results {
-            let table = Table::open(&result.id.table, self.options.options()?, context).await?;
-            table.abort_compaction(std::slice::from_ref(result)).await?;
-        }
-        Ok(())
+/// Removes what was made: without a file of results nobody would know of it. What cannot be removed is left to orphan cleaning; the user is
+/// told why there is no result.
+async fn give_up(results: &[CompactionResult], context: &Context) {
+    for result in results {
+        let _ = result.discard(context).await;
     }
 }
 
@@ -201,6 +203,24 @@ fn read_lines<T>(
     Ok(values)
 }
 
+/// Where a file is written before it gets its name.
+fn part_of(to: &str) -> String {
+    format!("{to}.part")
+}
+
+/// Errors: `Usage` when [`write_lines`] would write over a file that is read.
+pub(super) fn check_output<'a>(
+    argument: &str,
+    to: &str,
+    inputs: impl Iterator<Item = &'a Path> + Clone,
+) -> Result<(), CliError> {
+    if to == "-" {
+        return Ok(());
+    }
+    check_not_read(argument, Path::new(to), inputs.clone())?;
+    check_not_read(argument, Path::new(&part_of(to)), inputs)
+}
+
 /// Writes values, one a line, to a file or, for `-`, to the output. A file appears whole or not at all.
 pub(super) fn write_lines(
     session: &mut Session<'_>,
@@ -219,7 +239,7 @@ pub(super) fn write_lines(
     let written = match std::fs::symlink_metadata(to) {
         Ok(there) if !there.is_file() => std::fs::write(to, &text),
         _ => {
-            let part = format!("{to}.part");
+            let part = part_of(to);
             std::fs::write(&part, &text).and_then(|()| std::fs::rename(&part, to))
         }
     };

@@ -1,6 +1,6 @@
 //! `paimon ingest`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
@@ -12,6 +12,7 @@ use crate::error::CliError;
 use crate::ingest::{BadRecords, CommitPolicy, Inputs, run};
 use crate::output::counted;
 use crate::progress::Progress;
+use crate::same_file::check_not_read;
 use crate::session::Session;
 use crate::signals::Signals;
 
@@ -74,6 +75,14 @@ impl Ingest {
         }
         if self.commit_user.is_some() {
             Inputs::check_resumable(&self.files)?;
+        }
+        if let Some(output) = &self.bad_records {
+            let inputs = self.files.iter().map(Path::new);
+            check_not_read(
+                "--bad-records",
+                output,
+                inputs.chain(self.table.options.options_file.as_deref()),
+            )?;
         }
         let table = session.open(&self.table).await?;
         let signals = Signals::listen();

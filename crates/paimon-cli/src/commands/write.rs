@@ -1,5 +1,7 @@
 //! `paimon write`.
 
+use std::num::NonZeroUsize;
+
 use clap::Args;
 use paimon::format::env::Env;
 use paimon::{Table, TableCommit, TableWrite, WriteBuilder};
@@ -36,7 +38,7 @@ pub(crate) struct Write {
     delimiter: char,
     /// Commit after every so many rows (a batch more or less), not only at the end
     #[arg(long, value_name = "ROWS")]
-    commit_every: Option<usize>,
+    commit_every: Option<NonZeroUsize>,
     /// Commit under this name, so that a repeated run with the same --identifier is recognised
     #[arg(long, value_name = "NAME", requires = "identifier")]
     commit_user: Option<String>,
@@ -76,6 +78,7 @@ impl Write {
                 CliError::usage(format!("--delimiter {:?}: expected an ASCII character", self.delimiter))
             })?,
         };
+        self.identifier.map(after).transpose()?;
         let input = input::open(&self.file, format, settings, session.console)?;
         let progress = Progress::start(session.console.progress, "writing");
         let written = self.write(&table, input, &session.env, &progress).await;
@@ -140,7 +143,7 @@ impl Write {
             job.written.rows += batch.num_rows();
             since_commit += batch.num_rows();
             progress.message(format!("{} rows", job.written.rows));
-            if self.commit_every.is_some_and(|rows| since_commit >= rows) {
+            if self.commit_every.is_some_and(|rows| since_commit >= rows.get()) {
                 job.commit(writer).await?;
                 since_commit = 0;
             }
@@ -180,6 +183,7 @@ impl Job {
     }
 
     async fn commit(&mut self, writer: &mut TableWrite) -> Result<(), CliError> {
+        let next = after(self.identifier)?;
         writer.compact_if_due(self.identifier).await?;
         let messages = writer.prepare_commit(true).await?;
         // From here on it is too late: a commit is not cut in the middle.
@@ -192,7 +196,7 @@ impl Job {
             (count + 1, bytes + u64::try_from(file.file_size).unwrap_or(0))
         });
         let identifier = self.identifier;
-        self.identifier += 1;
+        self.identifier = next;
         if self.recovers {
             let committed = self
                 .commit
@@ -215,9 +219,7 @@ impl Job {
         self.written.commits += 1;
         Ok(())
     }
-}
 
-impl Job {
     /// What a commit came to. `None`: the rows are in the table, but another job compacted the same files first. That is no failure of the write: a
     /// second run would write the rows twice.
     async fn at_least_in_part<T>(
@@ -245,6 +247,16 @@ impl Job {
         std::mem::replace(writer, fresh).abort().await;
         Ok(())
     }
+}
+
+/// The number of the commit after this one. Errors: `Usage` for the last number, which is no job's: there is none after it.
+fn after(identifier: i64) -> Result<i64, CliError> {
+    identifier.checked_add(1).ok_or_else(|| {
+        CliError::usage(format!(
+            "--identifier: commits are numbered up to {}, no further",
+            i64::MAX - 1
+        ))
+    })
 }
 
 fn report(session: &mut Session<'_>, written: &Written) -> Result<(), CliError> {

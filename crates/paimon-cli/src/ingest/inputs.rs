@@ -1,5 +1,6 @@
 //! The inputs of a job, in order, from where an earlier run ended.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::sync::Arc;
@@ -58,14 +59,20 @@ impl Inputs {
 
     /// Checks that a job of a name can go on after it was killed.
     ///
-    /// Errors: `Usage` for standard input.
+    /// Errors: `Usage` for standard input, and for an input that is there twice: its name would not tell which of them.
     pub(crate) fn check_resumable(names: &[String]) -> Result<(), CliError> {
         if names.iter().any(|name| name == STANDARD_INPUT) {
             return Err(CliError::usage(
                 "--commit-user with standard input: it cannot be rewound, so a run that was killed could not go on; give a file",
             ));
         }
-        Ok(())
+        let mut seen = HashSet::new();
+        match names.iter().find(|name| !seen.insert(*name)) {
+            None => Ok(()),
+            Some(twice) => Err(CliError::usage(format!(
+                "--commit-user with {twice} twice: a run that was killed could not tell from which of them to go on"
+            ))),
+        }
     }
 
     /// Opens the next input. Errors: `File`; `Usage` when it is not the one that an earlier run read.

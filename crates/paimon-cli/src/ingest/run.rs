@@ -127,6 +127,11 @@ impl Job<'_> {
             self.ingest.skip(position);
             return Ok(());
         };
+        // A file may begin with a byte order mark.
+        let text = match line.start {
+            0 => text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text),
+            _ => text,
+        };
         if let Outcome::Bad(error) = self.ingest.record(text, position.clone()).await? {
             self.bad_records.note(&position, &error.to_string(), Some(text))?;
         }

@@ -8,7 +8,7 @@ use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
 use arrow_schema::{Field, Schema};
 use paimon::format::types::{Datum, array_from_datums};
 
-use super::{BATCH_ROWS, Input, InputBatch, InputSettings, take_kinds};
+use super::{BATCH_BYTES, BATCH_ROWS, Input, InputBatch, InputSettings, check_not_null, take_kinds};
 use crate::error::CliError;
 
 /// Reads values with a header line; columns are matched by name. Blank lines are skipped.
@@ -46,8 +46,12 @@ impl Batches {
     fn next_batch(&mut self) -> Result<Option<InputBatch>, CliError> {
         let mut lines = Vec::new();
         let mut columns: Vec<Vec<String>> = vec![Vec::new(); self.names.len()];
-        for record in self.records.by_ref().take(BATCH_ROWS) {
-            let record = record?;
+        let mut bytes = 0;
+        while lines.len() < BATCH_ROWS && bytes < BATCH_BYTES {
+            let Some(record) = self.records.next().transpose()? else {
+                break;
+            };
+            bytes += record.values.iter().map(String::len).sum::<usize>();
             if record.values.len() != columns.len() {
                 let message = format!(
                     "expected {} values, as in the header, found {}",
@@ -70,6 +74,7 @@ impl Batches {
         let batch = RecordBatch::try_from_iter(self.names.iter().zip(arrays))?;
         let (batch, kinds) = take_kinds(&self.label, &lines, batch, &self.settings)?;
         let batch = typed(&self.label, &lines, &batch, &self.settings)?;
+        check_not_null(&self.label, &lines, &batch, &self.settings)?;
         Ok(Some((batch, kinds)))
     }
 }

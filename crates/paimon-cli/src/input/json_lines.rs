@@ -11,7 +11,7 @@ use paimon_cdc::json::{Json, parse};
 use serde_json::Value;
 
 use super::numbers::with_exact_numbers;
-use super::{BATCH_ROWS, InputBatch, InputSettings, kind};
+use super::{BATCH_BYTES, BATCH_ROWS, InputBatch, InputSettings, check_not_null, kind};
 use crate::error::CliError;
 use crate::json::decode_column;
 
@@ -62,16 +62,22 @@ impl<R: BufRead> JsonLines<R> {
             kinds: Vec::new(),
             columns: vec![Vec::new(); self.settings.fields.len()],
         };
-        while rows.lines.len() < BATCH_ROWS {
+        let mut bytes = 0;
+        while rows.lines.len() < BATCH_ROWS && bytes < BATCH_BYTES {
             let Some(line) = self.lines.next() else {
                 break;
             };
             self.line += 1;
             let line = line.map_err(|error| CliError::file(&self.label, error))?;
+            let line = match self.line {
+                1 => line.strip_prefix('\u{feff}').unwrap_or(&line),
+                _ => &line,
+            };
             if line.trim().is_empty() {
                 continue;
             }
-            let value = parse(&line).map_err(|error| self.wrong(self.line, error))?;
+            bytes += line.len();
+            let value = parse(line).map_err(|error| self.wrong(self.line, error))?;
             self.row(value, &mut rows)
                 .map_err(|message| self.wrong(self.line, message))?;
             rows.lines.push(self.line);
@@ -141,14 +147,6 @@ impl<R: BufRead> JsonLines<R> {
         let mut fields = Vec::with_capacity(rows.columns.len());
         let mut arrays = Vec::with_capacity(rows.columns.len());
         for (field, values) in self.settings.fields.iter().zip(&rows.columns) {
-            if let Some(row) = values.iter().position(Value::is_null)
-                && !field.data_type.nullable
-            {
-                return Err(self.wrong(
-                    line_of(row),
-                    format!("column {} is NOT NULL, but has no value", field.name),
-                ));
-            }
             let array = decode_column(values, field)
                 .map_err(|(row, message)| self.wrong(line_of(row), format!("column {}: {message}", field.name)))?;
             fields.push(Field::new(&field.name, array.data_type().clone(), true));
@@ -156,6 +154,7 @@ impl<R: BufRead> JsonLines<R> {
         }
         let options = RecordBatchOptions::new().with_row_count(Some(rows.lines.len()));
         let batch = RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), arrays, &options)?;
+        check_not_null(&self.label, &rows.lines, &batch, &self.settings)?;
         let insert = paimon::format::types::RowKind::Insert as i8;
         let any = rows.kinds.iter().any(Option::is_some);
         let kinds = rows.kinds.into_iter().map(|kind| kind.unwrap_or(insert));

@@ -9,7 +9,7 @@ use std::io::BufReader;
 use std::path::Path;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Int8Array, RecordBatch};
+use arrow_array::{Array, Int8Array, RecordBatch};
 use arrow_cast::cast;
 use arrow_schema::DataType;
 use clap::ValueEnum;
@@ -21,8 +21,10 @@ use crate::output::Console;
 
 pub(crate) use json_lines::JsonLines;
 
-/// Rows of a batch: 8 K keep a batch of wide rows within a few megabytes.
+/// Rows of a batch.
 const BATCH_ROWS: usize = 8192;
+/// Bytes of input that end a batch earlier: what a batch takes is a small multiple of them, or of one row that is wider.
+const BATCH_BYTES: usize = 2 << 20;
 
 /// What an input is written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -99,6 +101,23 @@ pub(crate) async fn next_batch(env: &Env, mut input: Input) -> Result<Option<(In
     }
 }
 
+/// Errors: `Input` for the first null of a column that is NOT NULL. `lines` are those of the rows.
+fn check_not_null(label: &str, lines: &[usize], batch: &RecordBatch, settings: &InputSettings) -> Result<(), CliError> {
+    for field in settings.fields.iter().filter(|field| !field.data_type.nullable) {
+        let Some(column) = batch.column_by_name(&field.name) else {
+            continue;
+        };
+        if let Some((_, &line)) = (0..column.len()).zip(lines).find(|(row, _)| column.is_null(*row)) {
+            return Err(CliError::Input {
+                input: label.to_owned(),
+                line,
+                message: format!("column {} is NOT NULL, but has no value", field.name),
+            });
+        }
+    }
+    Ok(())
+}
+
 /// Takes the kind column out of a batch, unless it is a column of the table too. `lines` are those of its rows.
 fn take_kinds(
     label: &str,
@@ -137,5 +156,64 @@ fn kind(text: Option<&str>) -> Result<i8, String> {
             "expected +I, -U, +U or -D, found {}",
             text.map_or_else(|| "null".to_owned(), |text| format!("{text:?}"))
         )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{ArrayRef, Int32Array, StringArray};
+    use paimon::format::types::DataType;
+
+    use super::*;
+
+    /// The numbers of rows of the batches of an input.
+    fn batches(format: InputFormat, bytes: Vec<u8>) -> Vec<usize> {
+        let field = |id, name: &str, of: &str| DataField::new(id, name, of.parse::<DataType>().unwrap());
+        let settings = InputSettings {
+            fields: vec![field(0, "id", "INT NOT NULL"), field(1, "v", "STRING")],
+            kind_field: None,
+            null: String::new(),
+            delimiter: b',',
+        };
+        let mut console = Console {
+            input: Box::new(std::io::Cursor::new(bytes)),
+            out: Box::new(std::io::sink()),
+            err: Box::new(std::io::sink()),
+            progress: false,
+        };
+        let input = open("-", format, settings, &mut console).unwrap();
+        input.map(|batch| batch.unwrap().0.num_rows()).collect()
+    }
+
+    #[test]
+    fn wide_rows_come_in_small_batches() {
+        for (bytes, expected) in [(2 * BATCH_BYTES, vec![1; 5]), (BATCH_BYTES / 2 - 100, vec![3, 2])] {
+            let wide = |id: usize| format!("{id}").repeat(bytes);
+            let json: String = (0..5)
+                .map(|id| format!("{{\"id\":{id},\"v\":\"{}\"}}\n", wide(id)))
+                .collect();
+            assert_eq!(batches(InputFormat::Json, json.into_bytes()), expected);
+            let csv: String = (0..5).map(|id| format!("{id},{}\n", wide(id))).collect();
+            assert_eq!(batches(InputFormat::Csv, format!("id,v\n{csv}").into_bytes()), expected);
+        }
+        let narrow: String = (0..BATCH_ROWS + 1).map(|id| format!("{{\"id\":{id}}}\n")).collect();
+        assert_eq!(batches(InputFormat::Json, narrow.into_bytes()), [BATCH_ROWS, 1]);
+    }
+
+    #[test]
+    fn wide_rows_of_parquet_come_in_small_batches() {
+        let wide = (0..5).map(|id: usize| format!("{id}").repeat(BATCH_BYTES / 2 - 1000));
+        let columns: [(&str, ArrayRef); 2] = [
+            ("id", Arc::new(Int32Array::from_iter_values(0..5))),
+            ("v", Arc::new(StringArray::from_iter_values(wide))),
+        ];
+        let batch = RecordBatch::try_from_iter(columns).unwrap();
+        let mut bytes = Vec::new();
+        let mut writer = ::parquet::arrow::ArrowWriter::try_new(&mut bytes, batch.schema(), None).unwrap();
+        writer.write(&batch).unwrap();
+        writer.close().unwrap();
+        assert_eq!(batches(InputFormat::Parquet, bytes), [2, 2, 1]);
     }
 }

@@ -3,8 +3,9 @@
 use std::io::Read;
 
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::file::metadata::ParquetMetaData;
 
-use super::{BATCH_ROWS, Input, InputSettings, take_kinds};
+use super::{BATCH_BYTES, BATCH_ROWS, Input, InputSettings, check_not_null, take_kinds};
 use crate::error::CliError;
 
 /// Reads a Parquet file whole into memory (its footer is at the end, and the input may be a pipe), then its rows by batches.
@@ -19,8 +20,9 @@ pub(super) fn open(
         .map_err(|error| CliError::file(&label, error))?;
     let wrong = |error: &dyn std::fmt::Display| CliError::usage(format!("{label}: no Parquet file: {error}"));
     let builder = ParquetRecordBatchReaderBuilder::try_new(bytes::Bytes::from(bytes)).map_err(|error| wrong(&error))?;
+    let batch_rows = batch_rows(builder.metadata());
     let batches = builder
-        .with_batch_size(BATCH_ROWS)
+        .with_batch_size(batch_rows)
         .build()
         .map_err(|error| wrong(&error))?;
     let mut row = 1;
@@ -28,7 +30,18 @@ pub(super) fn open(
         let batch = batch.map_err(|error| CliError::usage(format!("{label}: {error}")))?;
         let rows: Vec<usize> = (row..row + batch.num_rows()).collect();
         row += batch.num_rows();
+        check_not_null(&label, &rows, &batch, &settings)?;
         take_kinds(&label, &rows, batch, &settings)
     });
     Ok(Box::new(batches))
+}
+
+/// Rows whose values, as they are stored without compression, fit a batch; by the row group with the widest ones.
+fn batch_rows(metadata: &ParquetMetaData) -> usize {
+    let widths = metadata
+        .row_groups()
+        .iter()
+        .map(|group| group.total_byte_size() / group.num_rows().max(1));
+    let width = usize::try_from(widths.max().unwrap_or(0)).unwrap_or(0);
+    (BATCH_BYTES / width.max(1)).clamp(1, BATCH_ROWS)
 }

@@ -197,3 +197,84 @@ async fn named_commits_may_all_be_repeated() {
     let rows = shell.ok(&["read", "@t", "--output", "csv"]).await;
     assert_eq!(rows.lines().count(), 1 + count);
 }
+
+/// Files of some editors begin with a byte order mark; `+i` is `+I`, as in the reference.
+#[tokio::test]
+async fn a_byte_order_mark_is_passed_and_kinds_may_be_in_lower_case() {
+    let bom = "\u{feff}";
+    for (name, text) in [
+        ("in.jsonl", "{\"op\":\"+i\",\"id\":1}\n{\"op\":\"-d\",\"id\":2}\n"),
+        ("in.csv", "op,id\n+u,1\n-D,2\n"),
+    ] {
+        let shell = Shell::new();
+        shell.create().await;
+        std::fs::write(shell.dir.path().join(name), format!("{bom}{text}")).unwrap();
+        shell
+            .ok(&["write", "@t", &format!("@{name}"), "--kind-field", "op"])
+            .await;
+        let rows = shell.ok(&["read", "@t", "--output", "csv"]).await;
+        assert_eq!(rows, "id,city,amount\n1,,\n", "{name}");
+    }
+    let shell = Shell::new();
+    shell.create().await;
+    let ran = shell
+        .run_with_input(&["write", "@t"], &format!("{{\"id\":1}}\n{bom}{{\"id\":2}}\n"))
+        .await;
+    assert_eq!(
+        ran.err,
+        "error: standard input, line 2: no JSON: expected a value at byte 1\n"
+    );
+}
+
+#[tokio::test]
+async fn what_is_read_of_a_float_can_be_written() {
+    let shell = Shell::new();
+    let columns = ["--column", "id INT", "--column", "f FLOAT"];
+    shell
+        .ok(&[
+            &["create", "@t", "--primary-key", "id", "-D", "bucket=1"],
+            columns.as_slice(),
+        ]
+        .concat())
+        .await;
+    let lines = "{\"id\":1,\"f\":1.4e-45}\n{\"id\":2,\"f\":-3.4028235e38}\n";
+    assert_eq!(shell.run_with_input(&["write", "@t"], lines).await.err, "");
+    let read = shell.ok(&["read", "@t", "--json"]).await;
+    assert_eq!(read, "{\"id\":1,\"f\":1e-45}\n{\"id\":2,\"f\":-3.4028235e+38}\n");
+    assert_eq!(shell.run_with_input(&["write", "@t"], &read).await.err, "");
+    assert_eq!(shell.ok(&["read", "@t", "--json"]).await, read);
+}
+
+#[tokio::test]
+async fn commits_are_not_numbered_beyond_the_last_number() {
+    let shell = Shell::new();
+    shell.create().await;
+    let write = |first: i64, lines: &'static str| {
+        let first = first.to_string();
+        let shell = &shell;
+        async move {
+            let args = [
+                "write",
+                "@t",
+                "--commit-user",
+                "u",
+                "--commit-every",
+                "1",
+                "--identifier",
+                &first,
+            ];
+            shell.run_with_input(&args, lines).await
+        }
+    };
+    let refused = write(i64::MAX, "{\"id\":1}\n").await;
+    assert_eq!(
+        refused.err,
+        "error: --identifier: commits are numbered up to 9223372036854775806, no further\n"
+    );
+    assert!(!shell.dir.path().join("t/snapshot").exists());
+    assert_eq!(write(i64::MAX - 1, "{\"id\":1}\n").await.err, "");
+    assert_eq!(
+        shell.ok(&["read", "@t", "--output", "csv"]).await,
+        "id,city,amount\n1,,\n"
+    );
+}

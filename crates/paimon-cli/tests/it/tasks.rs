@@ -307,3 +307,31 @@ fn lost_doubled_mixed_and_stale_results_are_refused_and_change_nothing() {
         "{refused}"
     );
 }
+
+#[test]
+fn a_committed_plan_is_not_run_and_what_cannot_be_handed_on_is_removed() {
+    let place = Place::new(&[]);
+    let files = || {
+        std::fs::read_dir(Path::new(&place.table).join("bucket-0"))
+            .unwrap()
+            .count()
+    };
+    let tasks = place.path("tasks.jsonl");
+    let count = place.plan();
+    let planned = std::fs::read(&tasks).unwrap();
+    let refused = place.refused(&["compact-task", "run", &tasks, "--out", &tasks]);
+    assert!(refused.contains("this file is read too"), "{refused}");
+    assert_eq!(std::fs::read(&tasks).unwrap(), planned);
+
+    let before = files();
+    let out = place.path("none/out.jsonl");
+    let refused = place.refused(&["compact-task", "run", &tasks, "--out", &out]);
+    assert!(refused.contains("none/out.jsonl: No such file"), "{refused}");
+    assert_eq!(files(), before);
+
+    place.commit(&place.run(count));
+    let after = files();
+    let refused = place.refused(&["compact-task", "run", &tasks, "--out", &out]);
+    assert!(refused.contains("it is committed, in snapshot"), "{refused}");
+    assert_eq!(files(), after);
+}

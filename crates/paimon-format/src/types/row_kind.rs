@@ -32,13 +32,13 @@ impl RowKind {
         }
     }
 
-    /// From `+I`, `-U`, `+U`, `-D`.
+    /// From `+I`, `-U`, `+U`, `-D`, the letter in either case.
     pub fn from_short_string(text: &str) -> Option<Self> {
         match text {
-            "+I" => Some(Self::Insert),
-            "-U" => Some(Self::UpdateBefore),
-            "+U" => Some(Self::UpdateAfter),
-            "-D" => Some(Self::Delete),
+            "+I" | "+i" => Some(Self::Insert),
+            "-U" | "-u" => Some(Self::UpdateBefore),
+            "+U" | "+u" => Some(Self::UpdateAfter),
+            "-D" | "-d" => Some(Self::Delete),
             _ => None,
         }
     }
@@ -67,5 +67,23 @@ impl RowKind {
 impl fmt::Display for RowKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.short_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_strings_are_read_in_either_case() {
+        for byte in 0..4 {
+            let kind = RowKind::from_byte(byte).unwrap();
+            let text = kind.short_string();
+            assert_eq!(RowKind::from_short_string(text), Some(kind));
+            assert_eq!(RowKind::from_short_string(&text.to_lowercase()), Some(kind));
+        }
+        for text in ["", "+", "+X", "-i", "+d", " +I"] {
+            assert_eq!(RowKind::from_short_string(text), None, "{text}");
+        }
     }
 }

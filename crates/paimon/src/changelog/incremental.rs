@@ -108,7 +108,7 @@ impl ChangesReader {
     /// The first of the two states; `None` when it is that before the first snapshot.
     async fn state_before(&self, found: &Found) -> Result<Option<Snapshot>> {
         match self.table().snapshot_store().find(found.after).await? {
-            None if found.after > 0 => Err(self.out_of_range(found.after, found.to.id).await?),
+            None if found.after != 0 => Err(self.out_of_range(found.after, found.to.id).await?),
             state => Ok(state),
         }
     }

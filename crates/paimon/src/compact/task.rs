@@ -96,6 +96,12 @@ impl std::fmt::Display for CompactionId {
 }
 
 impl CompactionId {
+    /// The table as the task is run in it. Errors: as [`Table::open`].
+    async fn open(&self, context: &Context) -> Result<Table> {
+        let table = Table::open(&self.table, self.options.clone(), context).await?;
+        table.at_schema(self.schema_id).await?.for_compaction()
+    }
+
     /// Errors: `Unsupported` for data of another version.
     fn check(&self) -> Result<()> {
         match self.version {
@@ -123,6 +129,18 @@ fn check_names<'a>(id: &CompactionId, files: impl IntoIterator<Item = &'a Arc<Da
 }
 
 impl CompactionResult {
+    /// Removes the files of a result that nobody else knows of, so that it cannot be committed. Another result of the same task may be: that is
+    /// not asked. A file that cannot be removed stays.
+    ///
+    /// Errors: as [`Table::open`], no file being removed; `Unsupported` for a result of another version, `Invalid` for names that are none.
+    pub async fn discard(&self, context: &Context) -> Result<()> {
+        self.check()?;
+        let table = self.id.open(context).await?;
+        let rewriter = BucketStores::new(&table)?.rewriter(&self.id.partition, self.id.bucket)?;
+        rewriter.discard(&self.result).await;
+        Ok(())
+    }
+
     /// Errors: `Unsupported` for data of another version, `Invalid` for a name that is none.
     fn check(&self) -> Result<()> {
         self.id.check()?;
@@ -181,13 +199,13 @@ impl CompactionTask {
     /// table is as it was.
     ///
     /// Errors: those of [`Table::open`], of merging and of files; `NotFound` when a file of the task is gone, as when another compaction was
-    /// first; `Unsupported` for a task of another version.
+    /// first; `Invalid` when the plan is committed; `Unsupported` for a task of another version.
     pub async fn run(&self, context: &Context, stop: &StopSignal) -> Result<Option<CompactionResult>> {
         self.id.check()?;
         let older = self.task.older.runs().iter().flat_map(|run| run.run.files());
         check_names(&self.id, self.task.files.iter().chain(older))?;
-        let table = Table::open(&self.id.table, self.id.options.clone(), context).await?;
-        let table = table.at_schema(self.id.schema_id).await?.for_compaction()?;
+        let table = self.id.open(context).await?;
+        table.check_uncommitted(&self.id).await?;
         let result = self.run_in(&table, stop).await;
         let result = result.map_err(|error| error.in_bucket(&self.id.bucket_name))?;
         Ok(result.map(|result| CompactionResult {
@@ -266,9 +284,7 @@ impl Table {
             let CompactionResult { id, result } = every;
             every.check()?;
             check_table(self.location(), id)?;
-            if let Some(snapshot) = self.committed_by(&id.commit_user, id.snapshot).await? {
-                return Err(Error::invalid(format!("{id}: it is committed, in snapshot {snapshot}")));
-            }
+            self.check_uncommitted(id).await?;
             // After the search: a snapshot that expired before it was looked for shows here.
             let earliest = self.snapshot_store().earliest_id().await?;
             if earliest.is_some_and(|earliest| earliest > id.snapshot.saturating_add(1)) {
@@ -284,6 +300,14 @@ impl Table {
 }
 
 impl Table {
+    /// Errors: `Invalid` when the plan is committed, in a snapshot that is still there.
+    async fn check_uncommitted(&self, id: &CompactionId) -> Result<()> {
+        match self.committed_by(&id.commit_user, id.snapshot).await? {
+            None => Ok(()),
+            Some(snapshot) => Err(Error::invalid(format!("{id}: it is committed, in snapshot {snapshot}"))),
+        }
+    }
+
     /// The newest snapshot after another that a user committed.
     async fn committed_by(&self, user: &str, after: i64) -> Result<Option<i64>> {
         let latest = self.snapshot_store().latest_id().await?.unwrap_or(0);

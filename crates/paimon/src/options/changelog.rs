@@ -8,9 +8,11 @@ use paimon_lsm::lookup::LookupStrategy;
 use paimon_merge::changelog::ChangelogSettings;
 use paimon_merge::engine::Promises;
 
+use super::numbers::above_zero;
 use crate::error::Result;
 
 const PRODUCER: &str = "changelog-producer";
+const DELTA_COMMITS: &str = "full-compaction.delta-commits";
 /// What decides whether compactions look old rows up.
 const LOOKUP_OPTIONS: [&str; 3] = [PRODUCER, "deletion-vectors.enabled", "force-lookup"];
 
@@ -30,7 +32,8 @@ pub(crate) fn check_changelog(options: &Options, promises: Promises, schema: &Kv
     if computed && options.bool("streaming-read-overwrite")?.unwrap_or(false) {
         return refuse("'streaming-read-overwrite' = 'true'", "readers would see changes twice");
     }
-    if producer == ChangelogProducer::Lookup && options.get("full-compaction.delta-commits").is_some() {
+    delta_commits(options)?;
+    if producer == ChangelogProducer::Lookup && options.get(DELTA_COMMITS).is_some() {
         return refuse(
             "'full-compaction.delta-commits'",
             "full compactions in between add nothing to this changelog; use the producer full-compaction",
@@ -50,15 +53,15 @@ pub(crate) fn check_changelog(options: &Options, promises: Promises, schema: &Kv
 ///
 /// Errors: `Invalid`, naming the option.
 pub(crate) fn full_compaction_delta_commits(options: &Options) -> Result<Option<i32>> {
-    let set = options.int("full-compaction.delta-commits")?;
-    if let Some(commits) = set.filter(|&commits| commits < 1) {
-        return Err(FormatError::invalid(format!(
-            "option 'full-compaction.delta-commits' = '{commits}': expected a number of at least 1"
-        ))
-        .into());
-    }
+    let set = delta_commits(options)?;
     let producer = ChangelogProducer::from_options(options)?;
     Ok(set.or((producer == ChangelogProducer::FullCompaction).then_some(1)))
+}
+
+/// What `full-compaction.delta-commits` is set to. Errors: `Invalid` unless it is above 0.
+pub(super) fn delta_commits(options: &Options) -> Result<Option<i32>, FormatError> {
+    let set = options.int(DELTA_COMMITS)?;
+    set.map(|commits| above_zero(DELTA_COMMITS, commits.into())).transpose()
 }
 
 /// The options that decide whether compactions look old rows up, for errors: `'changelog-producer' = 'lookup'`.
@@ -135,6 +138,8 @@ mod tests {
             ]),
             check(&[("changelog-producer", "lookup"), ("full-compaction.delta-commits", "3")]),
             check(&[("changelog-producer", "full-compaction"), ("force-lookup", "true")]),
+            check(&[("full-compaction.delta-commits", "0")]),
+            check(&[("full-compaction.delta-commits", "-1")]),
             check(&[("changelog-producer.row-deduplicate-ignore-fields", "ts")]),
         ];
         insta::assert_snapshot!(all.join("\n"));

@@ -6,6 +6,8 @@ use paimon_format::options::Options;
 use paimon_format::types::{DataType, Datum, TypeKind};
 use paimon_manifest::snapshot::TimeTravel;
 
+use super::changelog::delta_commits;
+
 /// Options of reads of changes between two states.
 pub(super) const INCREMENTAL: [&str; 3] = [
     "incremental-between",
@@ -91,7 +93,7 @@ pub(super) fn local_ms(key: &str, text: &str, clock: &dyn Clock) -> Result<i64, 
 
 /// Which compactions `compacted-full` takes for full ones: all where the table does not count commits.
 pub(super) fn full_compaction_commits(options: &Options) -> Result<Option<i64>, FormatError> {
-    let commits = options.int("full-compaction.delta-commits")?;
+    let commits = delta_commits(options)?;
     let producer = options.string("changelog-producer").unwrap_or_default();
     Ok(match commits {
         None if producer.eq_ignore_ascii_case("full-compaction") => Some(1),

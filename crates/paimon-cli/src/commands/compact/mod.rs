@@ -4,6 +4,7 @@ mod once;
 mod watch;
 
 use std::net::SocketAddr;
+use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use clap::Args;
@@ -46,7 +47,7 @@ pub(crate) struct Compact {
     idle_time: Option<Duration>,
     /// Buckets that are compacted side by side; the machine's cores when not given
     #[arg(long, value_name = "N")]
-    jobs: Option<usize>,
+    jobs: Option<NonZeroUsize>,
     /// Memory for all of it, for example 512mb
     #[arg(long, value_name = "SIZE", value_parser = memory)]
     memory: Option<u64>,
@@ -103,6 +104,6 @@ impl Compact {
 
     fn jobs(&self) -> usize {
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-        self.jobs.unwrap_or_else(cores)
+        self.jobs.map_or_else(cores, usize::from)
     }
 }

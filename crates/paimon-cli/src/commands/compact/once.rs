@@ -5,7 +5,7 @@ use paimon::{BucketReport, CompactReport, FileTotals};
 use serde_json::{Value, json};
 
 use super::Compact;
-use crate::commands::compact_task::write_lines;
+use crate::commands::compact_task::{check_output, write_lines};
 use crate::error::CliError;
 use crate::output::{Grid, bytes, counted, duration_ms};
 use crate::progress::Progress;
@@ -32,6 +32,7 @@ impl Compact {
             builder = builder.idle(idle);
         }
         if let Some(to) = &self.plan {
+            check_output("--plan", to, self.options.options_file.as_deref().into_iter())?;
             let tasks = builder.plan(self.part_bytes).await;
             progress.finish();
             let tasks = tasks?;

@@ -105,10 +105,13 @@ pub(crate) fn parse_boolean(text: &str) -> Option<bool> {
     }
 }
 
-/// A FLOAT whose text says no more than a FLOAT can hold.
+/// A FLOAT whose text says no more than a FLOAT can hold: its exact value, or what Java or Rust prints for it. These differ for the smallest
+/// numbers: 1.4E-45 and 1e-45.
 fn exact_f32(text: &str) -> Option<f32> {
     let (double, float) = (parse_f64(text)?, parse_f32(text)?);
-    let same = double == f64::from(float) || format_f32(float) == format_f64(double);
+    let same = double == f64::from(float)
+        || format_f32(float) == format_f64(double)
+        || format!("{float:e}") == format!("{double:e}");
     same.then_some(float)
 }
 
