@@ -8,7 +8,7 @@ use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
 use arrow_schema::{Field, Schema};
 use paimon::format::types::{Datum, array_from_datums};
 
-use super::{BATCH_BYTES, BATCH_ROWS, Input, InputBatch, InputSettings, check_not_null, take_kinds};
+use super::{BATCH_BYTES, BATCH_ROWS, Input, InputBatch, InputSettings, check_not_null, no_value, take_kinds};
 use crate::error::CliError;
 
 /// Reads values with a header line; columns are matched by name. Blank lines are skipped.
@@ -99,6 +99,9 @@ fn typed(label: &str, lines: &[usize], batch: &RecordBatch, settings: &InputSett
                 for (text, &line) in texts.as_string::<i32>().iter().zip(lines) {
                     let text = text.unwrap_or_default();
                     values.push(if text == settings.null {
+                        if !field.data_type.nullable {
+                            return Err(wrong(label, line, no_value(field)));
+                        }
                         Datum::Null
                     } else {
                         Datum::parse(text, &field.data_type)

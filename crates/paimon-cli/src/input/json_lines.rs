@@ -11,7 +11,7 @@ use paimon_cdc::json::{Json, parse};
 use serde_json::Value;
 
 use super::numbers::with_exact_numbers;
-use super::{BATCH_BYTES, BATCH_ROWS, InputBatch, InputSettings, check_not_null, kind};
+use super::{BATCH_BYTES, BATCH_ROWS, InputBatch, InputSettings, kind, no_value};
 use crate::error::CliError;
 use crate::json::decode_column;
 
@@ -147,6 +147,11 @@ impl<R: BufRead> JsonLines<R> {
         let mut fields = Vec::with_capacity(rows.columns.len());
         let mut arrays = Vec::with_capacity(rows.columns.len());
         for (field, values) in self.settings.fields.iter().zip(&rows.columns) {
+            if let Some(row) = values.iter().position(Value::is_null)
+                && !field.data_type.nullable
+            {
+                return Err(self.wrong(line_of(row), no_value(field)));
+            }
             let array = decode_column(values, field)
                 .map_err(|(row, message)| self.wrong(line_of(row), format!("column {}: {message}", field.name)))?;
             fields.push(Field::new(&field.name, array.data_type().clone(), true));
@@ -154,7 +159,6 @@ impl<R: BufRead> JsonLines<R> {
         }
         let options = RecordBatchOptions::new().with_row_count(Some(rows.lines.len()));
         let batch = RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), arrays, &options)?;
-        check_not_null(&self.label, &rows.lines, &batch, &self.settings)?;
         let insert = paimon::format::types::RowKind::Insert as i8;
         let any = rows.kinds.iter().any(Option::is_some);
         let kinds = rows.kinds.into_iter().map(|kind| kind.unwrap_or(insert));

@@ -101,21 +101,24 @@ pub(crate) async fn next_batch(env: &Env, mut input: Input) -> Result<Option<(In
     }
 }
 
-/// Errors: `Input` for the first null of a column that is NOT NULL. `lines` are those of the rows.
+/// Errors: `Input` for the first row without a value of a column that is NOT NULL. `lines` are those of the rows.
 fn check_not_null(label: &str, lines: &[usize], batch: &RecordBatch, settings: &InputSettings) -> Result<(), CliError> {
     for field in settings.fields.iter().filter(|field| !field.data_type.nullable) {
-        let Some(column) = batch.column_by_name(&field.name) else {
-            continue;
-        };
-        if let Some((_, &line)) = (0..column.len()).zip(lines).find(|(row, _)| column.is_null(*row)) {
+        let column = batch.column_by_name(&field.name);
+        let mut rows = (0..batch.num_rows()).zip(lines);
+        if let Some((_, &line)) = rows.find(|(row, _)| column.is_none_or(|column| column.is_null(*row))) {
             return Err(CliError::Input {
                 input: label.to_owned(),
                 line,
-                message: format!("column {} is NOT NULL, but has no value", field.name),
+                message: no_value(field),
             });
         }
     }
     Ok(())
+}
+
+fn no_value(field: &DataField) -> String {
+    format!("column {} is NOT NULL, but has no value", field.name)
 }
 
 /// Takes the kind column out of a batch, unless it is a column of the table too. `lines` are those of its rows.
