@@ -8,7 +8,7 @@ use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
 use arrow_schema::{Field, Schema};
 use paimon::format::types::{Datum, array_from_datums};
 
-use super::{BATCH_BYTES, BATCH_ROWS, Input, InputBatch, InputSettings, check_not_null, no_value, take_kinds};
+use super::{BATCH_BYTES, BATCH_ROWS, Input, InputBatch, InputSettings, no_value, take_kinds};
 use crate::error::CliError;
 
 /// Reads values with a header line; columns are matched by name. Blank lines are skipped.
@@ -74,7 +74,6 @@ impl Batches {
         let batch = RecordBatch::try_from_iter(self.names.iter().zip(arrays))?;
         let (batch, kinds) = take_kinds(&self.label, &lines, batch, &self.settings)?;
         let batch = typed(&self.label, &lines, &batch, &self.settings)?;
-        check_not_null(&self.label, &lines, &batch, &self.settings)?;
         Ok(Some((batch, kinds)))
     }
 }

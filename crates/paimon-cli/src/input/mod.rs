@@ -9,7 +9,7 @@ use std::io::BufReader;
 use std::path::Path;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, Int8Array, RecordBatch};
+use arrow_array::{Int8Array, RecordBatch};
 use arrow_cast::cast;
 use arrow_schema::DataType;
 use clap::ValueEnum;
@@ -101,22 +101,7 @@ pub(crate) async fn next_batch(env: &Env, mut input: Input) -> Result<Option<(In
     }
 }
 
-/// Errors: `Input` for the first row without a value of a column that is NOT NULL. `lines` are those of the rows.
-fn check_not_null(label: &str, lines: &[usize], batch: &RecordBatch, settings: &InputSettings) -> Result<(), CliError> {
-    for field in settings.fields.iter().filter(|field| !field.data_type.nullable) {
-        let column = batch.column_by_name(&field.name);
-        let mut rows = (0..batch.num_rows()).zip(lines);
-        if let Some((_, &line)) = rows.find(|(row, _)| column.is_none_or(|column| column.is_null(*row))) {
-            return Err(CliError::Input {
-                input: label.to_owned(),
-                line,
-                message: no_value(field),
-            });
-        }
-    }
-    Ok(())
-}
-
+/// What is wrong with a row without a value of a column that is NOT NULL.
 fn no_value(field: &DataField) -> String {
     format!("column {} is NOT NULL, but has no value", field.name)
 }
