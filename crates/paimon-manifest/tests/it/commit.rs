@@ -381,7 +381,7 @@ async fn scripted() -> (TestTable, Arc<Scripted>) {
     (table, storage)
 }
 
-async fn commit(table: &TestTable, name: &str) -> Result<Vec<i64>, paimon_manifest::ManifestError> {
+async fn commit(table: &TestTable, name: &str) -> Result<Vec<i64>, ManifestError> {
     let committable = ManifestCommittable::new(7, vec![append(1, 0, &[file(name, 0, 1, 1)])]);
     table.commit.commit(&committable, AppendCheck::Skip).await
 }
