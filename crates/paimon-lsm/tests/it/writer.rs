@@ -276,7 +276,11 @@ async fn a_row_after_a_delete_of_its_key_comes_to_the_next_file() {
     write(&mut writer, &bucket.schema, &rows).await;
     let increment = writer.prepare_commit(No).await.unwrap();
     bucket.commit(&increment);
-    insta::assert_snapshot!(bucket.tree(), @"");
+    insta::assert_snapshot!(bucket.tree(), @r"
+    L0        1 B  data-0003.parquet (1, seq 6..6)
+    L0        1 B  data-0002.parquet (1-1, seq 5..5)
+    L0        2 B  data-0001.parquet (2-1, seq 2..3)
+    ");
     assert_eq!(print(&bucket.rows().await), "1=4 2=3");
     // The same in a batch each, the first of them in a temporary file.
     for row in [(1, None), (1, Some(6))] {
