@@ -106,7 +106,7 @@ impl WriteBuffer {
         Ok(self.removals.as_mut().is_none_or(|removals| removals.reserve(budget)) && has_room)
     }
 
-    /// Moves what is in memory to a sorted temporary file. `false`: it may not, or more would stay in memory than go: flush instead.
+    /// Moves what is in memory to a sorted temporary file. `false`: it may not, or too much would stay in memory: flush instead.
     ///
     /// Errors: `Unavailable` when the disk fails; the buffer has lost its records then.
     pub(super) async fn spill(&mut self) -> Result<bool, LsmError> {
@@ -114,7 +114,7 @@ impl WriteBuffer {
         // Compressed records take no more room than in memory.
         let fits = self.max_spill_bytes.is_some_and(|max| spilled < max)
             && self.spills.len() < MAX_SPILLS
-            && self.removals_bytes() <= self.records.memory_bytes()
+            && self.removals_bytes() <= self.records.memory_bytes().min(self.records.budget().total() / 4)
             && self.env.disk.free() >= self.memory_bytes();
         if fits {
             self.spill_memory().await?;
