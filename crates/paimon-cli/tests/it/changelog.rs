@@ -170,3 +170,15 @@ fn a_follower_goes_on_after_a_kill_and_ends_when_interrupted() {
     assert!(status.success(), "an interrupt is no failure: {status:?}");
     assert!(rest.is_empty(), "{rest:?}");
 }
+
+#[tokio::test]
+async fn there_is_no_state_before_that_without_snapshots() {
+    let shell = Shell::new();
+    shell.create().await;
+    shell.write("{\"op\":\"+I\",\"id\":1}\n").await;
+    for mode in ["delta", "diff"] {
+        let ran = shell.run(&["changelog", "@t", "--between=-1,1", "--mode", mode]).await;
+        let expected = "error: the changes after snapshot -1 up to 1 are not all there: snapshots 1 to 1 are there\n";
+        assert_eq!((ran.code, ran.err.as_str()), (1, expected), "{mode}");
+    }
+}

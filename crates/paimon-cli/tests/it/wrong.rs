@@ -7,7 +7,7 @@ async fn each_failure_is_one_paragraph() {
     let shell = Shell::new();
     shell.create().await;
     let mut seen = Vec::new();
-    let cases: [(&[&str], &str); 30] = [
+    let cases: [(&[&str], &str); 29] = [
         (&["read", "@nothing"], ""),
         (&["read", "@t", "--snapshot", "4"], ""),
         (&["read", "@t", "--timestamp", "noon"], ""),
@@ -36,7 +36,6 @@ async fn each_failure_is_one_paragraph() {
         (&["write", "@t", "--format", "csv"], "id,city\n1,a\n,b\n"),
         (&["write", "@t", "--commit-every", "0"], "{\"id\": 1}\n"),
         (&["compact", "@t", "--jobs", "0"], ""),
-        (&["changelog", "@t", "--between=-1,0", "--mode", "diff"], ""),
         (
             &[
                 "create",
