@@ -548,7 +548,7 @@ async fn inputs_that_would_be_spoilt_or_cannot_be_told_apart_are_refused() {
         shell
             .ok(&named)
             .await
-            .starts_with("went on behind line 2 of DIR/s.json")
+            .starts_with("went on behind line 1 of DIR/s.json")
     );
     assert_eq!(
         shell.ok(&["read", "@t", "--output", "csv"]).await,

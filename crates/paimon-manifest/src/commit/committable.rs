@@ -88,13 +88,14 @@ impl CommitChanges {
         changes
     }
 
-    /// Makes the compaction a part of the append. Files that the one adds and the other takes away are in neither then.
+    /// Makes the compaction a part of the append. Files that are added and taken away again are in neither then.
     pub(super) fn join(&mut self) {
         fn place(entry: &ManifestEntry) -> (&BinaryRow, i32, DataFileIdentity<'_>) {
             (&entry.partition, entry.bucket, entry.file.identity())
         }
         let compact = std::mem::take(&mut self.compact);
-        let added = self.append.table.iter().filter(|entry| entry.kind == FileKind::Add);
+        let all = self.append.table.iter().chain(&compact.table);
+        let added = all.filter(|entry| entry.kind == FileKind::Add);
         let added: HashSet<_> = added.map(place).collect();
         let taken = compact.table.iter().filter(|entry| entry.kind == FileKind::Delete);
         let passing: HashSet<_> = taken.map(place).filter(|place| added.contains(place)).collect();

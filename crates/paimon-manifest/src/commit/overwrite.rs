@@ -90,8 +90,7 @@ impl FileStoreCommit {
         self.report(&meter, &changes);
         let ids = overwritten?;
         let messages = committable.messages.iter();
-        let left_out = |increment: &_| left_out(increment, overwrite.with_compaction);
-        let left_out: Vec<CommitMessage> = messages.map(|message| message.part(left_out)).collect();
+        let left_out: Vec<CommitMessage> = messages.map(|message| left_out(message, &changes)).collect();
         self.abort(&left_out).await?;
         Ok(ids)
     }
@@ -260,20 +259,21 @@ fn scope(overwrite: &Overwrite) -> ScanFilter {
     }
 }
 
-/// What of an increment an overwrite does not commit: changelog files, and new files that were compacted if they come `with_compaction`.
-fn left_out(increment: &CommitIncrement, with_compaction: bool) -> CommitIncrement {
-    let (data, compact) = (&increment.data, &increment.compact);
-    let mut left_out = CommitIncrement::default();
-    left_out.data.changelog_files = data.changelog_files.clone();
-    left_out.compact.changelog_files = compact.changelog_files.clone();
-    if with_compaction {
-        let names = |files: &[Arc<DataFileMeta>]| -> HashSet<String> {
-            files.iter().map(|file| file.file_name.clone()).collect()
-        };
-        let (before, after) = (names(&compact.compact_before), names(&compact.compact_after));
-        let is_gone = |name: &String| before.contains(name) && !after.contains(name);
-        let new_files = data.new_files.iter().filter(|file| is_gone(&file.file_name));
-        left_out.data.new_files = new_files.cloned().collect();
-    }
-    left_out
+/// What of a message an overwrite does not commit: changelog files, and data files that its changes do not have, as they were compacted.
+fn left_out(message: &CommitMessage, changes: &CommitChanges) -> CommitMessage {
+    let all = changes.append.table.iter().chain(&changes.compact.table);
+    let of_bucket = all.filter(|entry| (&entry.partition, entry.bucket) == (&message.partition, message.bucket));
+    let committed: HashSet<&str> = of_bucket.map(|entry| entry.file.file_name.as_str()).collect();
+    message.part(|increment| {
+        let (data, compact) = (&increment.data, &increment.compact);
+        let mut left_out = CommitIncrement::default();
+        left_out.data.changelog_files = data.changelog_files.clone();
+        left_out.compact.changelog_files = compact.changelog_files.clone();
+        // A file that was moved has more sidecars afterwards.
+        let made = data.new_files.iter().chain(&compact.compact_after);
+        let gone = made.filter(|file| !committed.contains(file.file_name.as_str()));
+        let gone: BTreeMap<&str, &Arc<DataFileMeta>> = gone.map(|file| (file.file_name.as_str(), file)).collect();
+        left_out.data.new_files = gone.into_values().cloned().collect();
+        left_out
+    })
 }
