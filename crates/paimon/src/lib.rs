@@ -52,7 +52,7 @@ pub use postpone::DistributedPartition;
 pub use read::{Plan, ReadBuilder, RowStream, TableRead, TableScan, split_from_bytes, split_to_bytes};
 pub use rescale::{Rescaled, RescaledPartition};
 pub use table::Table;
-pub use write::{TableCommit, TableWrite, TableWriteState, TableWriteWatch, WriteBuilder};
+pub use write::{CommittedPart, TableCommit, TableWrite, TableWriteState, TableWriteWatch, WriteBuilder};
 
 pub use paimon_format as format;
 pub use paimon_format::ErrorKind;

@@ -4,7 +4,8 @@ use std::num::NonZeroUsize;
 
 use clap::Args;
 use paimon::format::env::Env;
-use paimon::{Table, TableCommit, TableWrite, WriteBuilder};
+use paimon::format::meta::CommitMessage;
+use paimon::{CommittedPart, Table, TableCommit, TableWrite, WriteBuilder};
 use serde_json::json;
 
 use crate::args::{TableArgs, partitions};
@@ -203,7 +204,7 @@ impl Job {
                 .filter_and_commit(vec![(identifier, messages.clone())])
                 .await;
             let committed = self.commit.or_abort(committed, identifier, &messages).await;
-            if self.at_least_in_part(writer, identifier, committed).await? == Some(0) {
+            if self.at_least_in_part(writer, identifier, &messages, committed).await? == Some(0) {
                 // The earlier run's files are in the table; these are not, and never will be.
                 self.commit.abort(&messages).await?;
                 // Its next compaction would look for them.
@@ -212,7 +213,7 @@ impl Job {
         } else {
             let committed = self.commit.commit(identifier, messages.clone()).await;
             let committed = self.commit.or_abort(committed, identifier, &messages).await;
-            self.at_least_in_part(writer, identifier, committed).await?;
+            self.at_least_in_part(writer, identifier, &messages, committed).await?;
         }
         self.written.files += count;
         self.written.bytes += bytes;
@@ -220,23 +221,25 @@ impl Job {
         Ok(())
     }
 
-    /// What a commit came to. `None`: the rows are in the table, but another job compacted the same files first. That is no failure of the write: a
-    /// second run would write the rows twice.
+    /// What a commit came to. `None`: it failed, but the rows are in the table: another job compacted the same files first, or only the answer was
+    /// lost. That is no failure of the write: a second run would write the rows twice.
     async fn at_least_in_part<T>(
         &mut self,
         writer: &mut TableWrite,
         identifier: i64,
+        messages: &[CommitMessage],
         committed: Result<T, paimon::Error>,
     ) -> Result<Option<T>, CliError> {
         let error = match committed {
             Ok(committed) => return Ok(Some(committed)),
             Err(error) => error,
         };
-        // That this cannot be told matters less than the error.
-        if !matches!(self.commit.committed_in_part(identifier).await, Ok(Some(_))) {
-            return Err(error.into());
+        match self.commit.committed_in_part(identifier, messages).await {
+            Ok(CommittedPart::All) => {}
+            Ok(CommittedPart::Written) => self.written.compaction_lost = Some(error.to_string()),
+            // That this cannot be told matters less than the error.
+            Ok(CommittedPart::Nothing) | Err(_) => return Err(error.into()),
         }
-        self.written.compaction_lost = Some(error.to_string());
         self.begin_anew(writer).await?;
         Ok(None)
     }

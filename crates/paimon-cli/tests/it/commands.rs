@@ -55,18 +55,8 @@ async fn deleted_rows_are_shown() {
 #[tokio::test]
 async fn changelogs_are_counted_with_the_snapshot_that_brought_them() {
     let shell = Shell::new();
-    let columns = ["--column", "id BIGINT", "--primary-key", "id"];
-    let options = [
-        "-D",
-        "bucket=2",
-        "-D",
-        "write-only=true",
-        "-D",
-        "changelog-producer=lookup",
-    ];
-    shell
-        .ok(&[&["create", "@t"], columns.as_slice(), &options].concat())
-        .await;
+    let options = ["bucket=2", "write-only=true", "changelog-producer=lookup"];
+    shell.create_table(&["id BIGINT"], &options).await;
     let rows: String = (0..5).map(|id| format!("{{\"op\":\"+I\",\"id\":{id}}}\n")).collect();
     shell.write(&rows).await;
     shell.ok(&["compact", "@t", "--full"]).await;
@@ -157,19 +147,9 @@ async fn compaction_tells_what_it_did() {
 #[tokio::test]
 async fn rows_that_wait_get_a_bucket() {
     let shell = Shell::new();
-    let create = [
-        "create",
-        "@t",
-        "--column",
-        "id INT",
-        "--primary-key",
-        "id",
-        "-D",
-        "bucket=-2",
-        "-D",
-        "postpone.default-bucket-num=2",
-    ];
-    shell.ok(&create).await;
+    shell
+        .create_table(&["id INT"], &["bucket=-2", "postpone.default-bucket-num=2"])
+        .await;
     shell
         .write("{\"op\":\"+I\",\"id\":1}\n{\"op\":\"+I\",\"id\":2}\n{\"op\":\"+I\",\"id\":7}\n")
         .await;

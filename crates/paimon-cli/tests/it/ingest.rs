@@ -281,18 +281,8 @@ async fn a_column_that_the_table_has_not_is_a_bad_record_unless_asked_for() {
 #[tokio::test]
 async fn columns_get_wider_when_asked_for() {
     let shell = Shell::new();
-    let table = [
-        "create",
-        "@t",
-        "--column",
-        "id INT",
-        "--column",
-        "n INT",
-        "--column",
-        "s VARCHAR(2)",
-    ];
     shell
-        .ok(&[&table[..], &["--primary-key", "id", "-D", "bucket=1"]].concat())
+        .create_table(&["id INT", "n INT", "s VARCHAR(2)"], &["bucket=1"])
         .await;
     let record = |id: &str, n: &str, types: &str| {
         format!(
@@ -477,23 +467,12 @@ async fn wrong_arguments_are_refused() {
 #[tokio::test]
 async fn full_compactions_come_after_so_many_commits_and_at_the_end() {
     let shell = Shell::new();
-    let table = [
-        "create",
-        "@t",
-        "--column",
-        "id BIGINT",
-        "--column",
-        "city STRING",
-        "--primary-key",
-        "id",
-    ];
     let options = [
         "bucket=1",
         "changelog-producer=full-compaction",
         "full-compaction.delta-commits=2",
     ];
-    let options = options.iter().flat_map(|option| ["-D", option]);
-    shell.ok(&table.into_iter().chain(options).collect::<Vec<_>>()).await;
+    shell.create_table(&["id BIGINT", "city STRING"], &options).await;
     let args = ["ingest", "@t", "--format", "json", "--commit-rows", "1"];
     let rows = "{\"id\":1,\"city\":\"Wien\"}\n{\"id\":1,\"city\":\"Brno\"}\n{\"id\":2,\"city\":\"Graz\"}\n{\"id\":2,\"city\":\"Linz\"}\n{\"id\":3,\"city\":\"Bern\"}";
     let ran = shell.run_with_input(&args, rows).await;

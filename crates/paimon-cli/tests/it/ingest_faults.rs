@@ -36,13 +36,9 @@ async fn read(shell: &Shell) -> Vec<String> {
 
 #[tokio::test]
 async fn a_row_kind_that_is_none_is_one_bad_record() {
-    let key = ["--primary-key", "id"];
     let shell = Shell::new();
-    let columns = ["--column", "id INT", "--column", "op STRING"];
-    let options = ["-D", "bucket=1", "-D", "rowkind.field=op"];
-    shell
-        .ok(&[&["create", "@t"], columns.as_slice(), &key, &options].concat())
-        .await;
+    let options = ["bucket=1", "rowkind.field=op"];
+    shell.create_table(&["id INT", "op STRING"], &options).await;
     let (errors, bad) = ingest(
         &shell,
         &["--add-columns"],
@@ -111,20 +107,10 @@ async fn rows_that_cannot_be_written_are_bad_records() {
         ),
     ] {
         let shell = Shell::new();
-        let table = [
-            "create",
-            "@t",
-            "--column",
-            "id INT",
-            "--column",
-            column,
-            "--primary-key",
-            "id",
-        ];
         let bucket = options.iter().all(|option| !option.starts_with("bucket"));
         let options = options.into_iter().chain(bucket.then_some("bucket=1"));
-        let options: Vec<&str> = options.flat_map(|option| ["-D", option]).collect();
-        shell.ok(&[&table, options.as_slice()].concat()).await;
+        let options: Vec<&str> = options.collect();
+        shell.create_table(&["id INT", column], &options).await;
         let lines = [
             r#"{"id":1,"op":"+I"}"#.to_owned(),
             format!("{{\"id\":2,{row}}}"),
@@ -145,18 +131,8 @@ async fn rows_that_cannot_be_written_are_bad_records() {
 #[tokio::test]
 async fn rows_that_are_left_out_anyway_are_no_bad_records() {
     let shell = Shell::new();
-    let table = [
-        "create",
-        "@t",
-        "--column",
-        "id INT",
-        "--primary-key",
-        "id",
-        "-D",
-        "bucket=1",
-    ];
-    let options = ["-D", "merge-engine=first-row", "-D", "ignore-update-before=true"];
-    shell.ok(&[&table, options.as_slice()].concat()).await;
+    let options = ["bucket=1", "merge-engine=first-row", "ignore-update-before=true"];
+    shell.create_table(&["id INT"], &options).await;
     let lines = [r#"{"id":1,"op":"+I"}"#, r#"{"id":1,"op":"-U"}"#];
     let (errors, bad) = ingest(&shell, &["--kind-field", "op"], &lines).await;
     assert_eq!((errors.as_str(), bad), ("", vec![]));
@@ -197,10 +173,7 @@ async fn a_commit_that_fails_before_columns_are_added_ends_the_run() {
         "fields.n.aggregate-function=sum",
     ];
     let shell = Shell::new();
-    let columns = columns.iter().flat_map(|column| ["--column", column]);
-    let options = options.iter().flat_map(|option| ["-D", option]);
-    let table = ["create", "@t", "--primary-key", "id"].into_iter();
-    shell.ok(&table.chain(columns).chain(options).collect::<Vec<_>>()).await;
+    shell.create_table(&columns, &options).await;
     let lines = [r#"{"id":1,"n":100}"#, r#"{"id":1,"n":100}"#, r#"{"id":2,"new":"x"}"#];
     let (errors, bad) = ingest(&shell, &["--add-columns"], &lines).await;
     assert!(errors.contains("column n: sum overflows TINYINT"), "{errors}");
@@ -260,17 +233,7 @@ async fn types(shell: &Shell) -> Vec<String> {
 #[tokio::test]
 async fn two_jobs_add_columns_that_overlap_in_part() {
     let shell = Shell::new();
-    let table = [
-        "create",
-        "@t",
-        "--column",
-        "id INT",
-        "--primary-key",
-        "id",
-        "-D",
-        "bucket=1",
-    ];
-    shell.ok(&table).await;
+    shell.create_table(&["id INT"], &["bucket=1"]).await;
     let mut job = Job::open(&shell, ChangeFormat::Json).await;
     assert_eq!(job.record(r#"{"id":1}"#).await, Outcome::Rows(1));
     let (errors, _) = ingest(&shell, &["--add-columns"], &[r#"{"id":2,"a":"x"}"#]).await;
@@ -292,19 +255,8 @@ async fn two_jobs_add_columns_that_overlap_in_part() {
 #[tokio::test]
 async fn two_jobs_widen_a_column_to_different_widths() {
     let shell = Shell::new();
-    let table = [
-        "create",
-        "@t",
-        "--column",
-        "id INT",
-        "--column",
-        "s VARCHAR(2)",
-        "--column",
-        "n INT",
-    ];
-    shell
-        .ok(&[&table[..], &["--primary-key", "id", "-D", "bucket=1"]].concat())
-        .await;
+    let columns = ["id INT", "s VARCHAR(2)", "n INT"];
+    shell.create_table(&columns, &["bucket=1"]).await;
     let record = |id: u32, text: &str, types: &str| {
         format!(r#"{{"type":"INSERT","data":[{{"id":"{id}","s":"{text}","n":"7"}}],"mysqlType":{{{types}}}}}"#)
     };
@@ -326,17 +278,7 @@ async fn two_jobs_widen_a_column_to_different_widths() {
 #[tokio::test]
 async fn a_commit_that_lost_leaves_no_files() {
     let shell = Shell::new();
-    let table = [
-        "create",
-        "@t",
-        "--column",
-        "id INT",
-        "--primary-key",
-        "id",
-        "-D",
-        "bucket=-1",
-    ];
-    shell.ok(&table).await;
+    shell.create_table(&["id INT"], &["bucket=-1"]).await;
     let mut job = Job::open(&shell, ChangeFormat::Json).await;
     assert_eq!(job.record(r#"{"id":1}"#).await, Outcome::Rows(1));
     job.ingest.commit(false).await.unwrap();

@@ -96,9 +96,7 @@ async fn json_rows_are_objects_or_arrays_and_commits_can_be_named() {
 async fn bare_numbers_keep_their_digits() {
     let shell = Shell::new();
     let columns = ["id INT", "exact DECIMAL(38, 10)", "many ARRAY<DECIMAL(20, 2)>"];
-    let mut args = vec!["create", "@t", "--primary-key", "id", "-D", "bucket=1"];
-    args.extend(columns.iter().flat_map(|column| ["--column", column]));
-    shell.ok(&args).await;
+    shell.create_table(&columns, &["bucket=1"]).await;
     let line = "{\"id\": -0, \"exact\": 1234567890123456789012345678.0123456789, \"many\": [900719925474099301.01]}\n";
     let ran = shell.run_with_input(&["write", "@t"], line).await;
     assert_eq!((ran.code, ran.err.as_str()), (0, ""));
@@ -138,13 +136,10 @@ async fn every_type_goes_in_and_comes_out_as_it_was() {
         ("row", "ROW<x INT, y STRING>", "[1,\"z\"]"),
         ("none", "STRING", "null"),
     ];
-    let mut args = vec!["create".to_owned(), "@t".to_owned()];
-    for (name, data_type, _) in columns {
-        args.extend(["--column".to_owned(), format!("{name} {data_type}")]);
-    }
-    args.extend(["--primary-key", "id", "-D", "bucket=1"].map(str::to_owned));
-    let args: Vec<&str> = args.iter().map(String::as_str).collect();
-    shell.ok(&args).await;
+    let named = columns.map(|(name, data_type, _)| format!("{name} {data_type}"));
+    shell
+        .create_table(&named.each_ref().map(String::as_str), &["bucket=1"])
+        .await;
     let fields: Vec<String> = columns
         .iter()
         .map(|(name, _, value)| format!("\"{name}\":{value}"))
@@ -163,17 +158,7 @@ async fn every_type_goes_in_and_comes_out_as_it_was() {
 #[tokio::test]
 async fn named_commits_may_all_be_repeated() {
     let shell = Shell::new();
-    let options = [
-        "--column",
-        "id INT",
-        "--column",
-        "v STRING",
-        "--primary-key",
-        "id",
-        "-D",
-        "bucket=1",
-    ];
-    shell.ok(&[&["create", "@t"], options.as_slice()].concat()).await;
+    shell.create_table(&["id INT", "v STRING"], &["bucket=1"]).await;
     // A commit for every batch that is read: enough files to be compacted.
     let count = 7 * 8192;
     let lines: String = (0..count)
@@ -229,14 +214,7 @@ async fn a_byte_order_mark_is_passed_and_kinds_may_be_in_lower_case() {
 #[tokio::test]
 async fn what_is_read_of_a_float_can_be_written() {
     let shell = Shell::new();
-    let columns = ["--column", "id INT", "--column", "f FLOAT"];
-    shell
-        .ok(&[
-            &["create", "@t", "--primary-key", "id", "-D", "bucket=1"],
-            columns.as_slice(),
-        ]
-        .concat())
-        .await;
+    shell.create_table(&["id INT", "f FLOAT"], &["bucket=1"]).await;
     let lines = "{\"id\":1,\"f\":1.4e-45}\n{\"id\":2,\"f\":-3.4028235e38}\n";
     assert_eq!(shell.run_with_input(&["write", "@t"], lines).await.err, "");
     let read = shell.ok(&["read", "@t", "--json"]).await;

@@ -90,17 +90,13 @@ impl Shell {
 
     /// The table `t`: `id BIGINT, city STRING, amount DECIMAL(10, 2)`, write-only, one bucket.
     pub(crate) async fn create(&self) {
-        let columns = [
-            "--column",
-            "id BIGINT",
-            "--column",
-            "city STRING",
-            "--column",
-            "amount DECIMAL(10, 2)",
-        ];
-        let options = ["--primary-key", "id", "-D", "bucket=1", "-D", "write-only=true"];
-        self.ok(&[&["create", "@t"], columns.as_slice(), &options].concat())
-            .await;
+        let columns = ["id BIGINT", "city STRING", "amount DECIMAL(10, 2)"];
+        self.create_table(&columns, &["bucket=1", "write-only=true"]).await;
+    }
+
+    /// The table `t`. Its primary key is the first of the columns, each a name and a type.
+    pub(crate) async fn create_table(&self, columns: &[&str], options: &[&str]) {
+        self.ok(&create_args("@t", columns, options)).await;
     }
 
     /// The names of all data and index files in the folder of the table `t`, sorted, whether a snapshot names them or not.
@@ -135,13 +131,17 @@ pub(crate) fn run_time() -> Duration {
     Duration::from_secs(seconds.unwrap_or(8))
 }
 
-/// Makes a table, by a process. Its primary key is the first of the columns, each a name and a type.
+/// As [`Shell::create_table`], by a process.
 pub(crate) fn create_table(table: &str, columns: &[&str], options: &[&str]) {
+    paimon(&create_args(table, columns, options), "");
+}
+
+fn create_args<'a>(table: &'a str, columns: &[&'a str], options: &[&'a str]) -> Vec<&'a str> {
     let key = columns[0].split(' ').next().unwrap();
     let columns = columns.iter().flat_map(|column| ["--column", column]);
     let options = options.iter().flat_map(|option| ["-D", option]);
     let args = ["create", table, "--primary-key", key].into_iter();
-    paimon(&args.chain(columns).chain(options).collect::<Vec<_>>(), "");
+    args.chain(columns).chain(options).collect()
 }
 
 /// Runs `paimon ARGS` as a process of its own; gives its lines of JSON.

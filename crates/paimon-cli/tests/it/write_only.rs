@@ -26,18 +26,8 @@ async fn the_job_compacts_what_reads_do_not_see() {
         ("merge-engine=first-row", ["1 a", "2 b", "3 d"]),
     ] {
         let shell = Shell::new();
-        let columns = [
-            "create",
-            "@t",
-            "--column",
-            "k INT",
-            "--column",
-            "v STRING",
-            "--primary-key",
-            "k",
-        ];
-        let options = ["-D", "bucket=1", "-D", "write-only=true", "-D", option];
-        shell.ok(&[columns.as_slice(), &options].concat()).await;
+        let options = ["bucket=1", "write-only=true", option];
+        shell.create_table(&["k INT", "v STRING"], &options).await;
         for lines in [
             "{\"k\":1,\"v\":\"a\"}\n{\"k\":2,\"v\":\"b\"}",
             "{\"k\":1,\"v\":\"c\"}\n{\"k\":3,\"v\":\"d\"}",

@@ -7,7 +7,7 @@ use paimon_format::meta::{CommitIncrement, CommitMessage};
 use paimon_format::predicate::Predicate;
 use paimon_manifest::ManifestError;
 use paimon_manifest::commit::{AppendCheck, FileStoreCommit, ManifestCommittable, Overwrite};
-use paimon_manifest::snapshot::{CommitKind, Snapshot};
+use paimon_manifest::snapshot::CommitKind;
 
 use crate::error::{Error, Result};
 use crate::partition::Selection;
@@ -18,6 +18,17 @@ use crate::table::Table;
 ///
 /// Source: `org.apache.paimon.table.sink.BatchWriteBuilder#COMMIT_IDENTIFIER`.
 pub const BATCH_IDENTIFIER: i64 = i64::MAX;
+
+/// What a failed commit left in the table: it makes a snapshot of what was written, then one of what was compacted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CommittedPart {
+    /// No snapshot.
+    Nothing,
+    /// What was written; what was compacted is lost.
+    Written,
+    /// All: only the answer was lost.
+    All,
+}
 
 /// Commits for one user of a table. Any number of committers may work at once, in any number of processes.
 ///
@@ -127,18 +138,11 @@ impl TableCommit {
         committed
     }
 
-    /// A commit makes a snapshot of what was written, then one of what was compacted. When the second is lost, the first is there.
     async fn abort_lost(&self, identifier: i64, messages: &[CommitMessage]) -> Result<()> {
-        // Else there was no first snapshot. The search would read all snapshots.
-        let may_be_in_part = messages.iter().any(|message| !message.increment.data.is_empty());
-        let found = match may_be_in_part {
-            true => self.snapshot_of(identifier).await?,
-            false => None,
-        };
-        match found {
-            None => self.abort(messages).await,
-            Some(snapshot) if snapshot.commit_kind == CommitKind::Compact => Ok(()),
-            Some(_) => {
+        match self.committed_in_part(identifier, messages).await? {
+            CommittedPart::Nothing => self.abort(messages).await,
+            CommittedPart::All => Ok(()),
+            CommittedPart::Written => {
                 let compacted = |increment: &CommitIncrement| CommitIncrement {
                     compact: increment.compact.clone(),
                     ..CommitIncrement::default()
@@ -149,17 +153,28 @@ impl TableCommit {
         }
     }
 
-    /// After a failed commit under this identifier: the snapshot that has what was written all the same, only what was compacted lost. `None`:
-    /// nothing of it is in the table.
+    /// What a failed commit of these messages under this identifier left in the table.
     ///
-    /// Cost: one read a snapshot, from the latest down to this user's newest.
-    pub async fn committed_in_part(&self, identifier: i64) -> Result<Option<i64>> {
-        Ok(self.snapshot_of(identifier).await?.map(|snapshot| snapshot.id))
-    }
-
-    async fn snapshot_of(&self, identifier: i64) -> Result<Option<Snapshot>> {
+    /// Cost: one read a snapshot, from the latest down to this user's newest; none for what was compacted alone.
+    pub async fn committed_in_part(&self, identifier: i64, messages: &[CommitMessage]) -> Result<CommittedPart> {
+        // What was compacted alone is in one snapshot, which failed.
+        if self.overwrite.is_none() && messages.iter().all(|message| message.increment.data.is_empty()) {
+            return Ok(CommittedPart::Nothing);
+        }
         let newest = self.table.snapshot_store().latest_of_user(self.user()).await?;
-        Ok(newest.filter(|snapshot| snapshot.commit_identifier >= identifier))
+        let Some(found) = newest.filter(|snapshot| snapshot.commit_identifier >= identifier) else {
+            return Ok(CommittedPart::Nothing);
+        };
+        let in_one = self
+            .overwrite
+            .as_ref()
+            .is_some_and(|overwrite| overwrite.with_compaction);
+        let compacted = messages.iter().any(|message| !message.increment.compact.is_empty());
+        let second_missing = compacted && !in_one && found.commit_kind != CommitKind::Compact;
+        Ok(match second_missing {
+            true => CommittedPart::Written,
+            false => CommittedPart::All,
+        })
     }
 
     /// Takes all rows of the selected partitions away, of the whole table without a selection, in one OVERWRITE snapshot. Returns its

@@ -11,7 +11,7 @@ mod table_write;
 mod watch;
 
 pub use builder::WriteBuilder;
-pub use commit::{BATCH_IDENTIFIER, TableCommit};
+pub use commit::{BATCH_IDENTIFIER, CommittedPart, TableCommit};
 pub(crate) use route::Partitioned;
 pub use rows::VALUE_KIND_COLUMN;
 pub(crate) use rows::{Prepared, row_kinds};

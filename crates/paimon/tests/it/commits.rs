@@ -1,7 +1,7 @@
 //! Commit users, identifiers, recovery.
 
-use paimon::ErrorKind;
 use paimon::format::meta::{COMMIT_MESSAGE_VERSION, CommitMessage};
+use paimon::{CommittedPart, ErrorKind};
 
 use crate::support::{Place, commit, kv, kv_schema, rows, with};
 
@@ -61,8 +61,31 @@ async fn a_commit_that_is_there_in_part_keeps_its_files() {
     let committed = committer.commit(1, messages.clone()).await;
     let error = committer.or_abort(committed, 1, &messages).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
+    let left = async |identifier: i64, messages: &[CommitMessage]| {
+        committer.committed_in_part(identifier, messages).await.unwrap()
+    };
+    assert_eq!(left(1, &messages).await, CommittedPart::Written);
+    assert_eq!(left(2, &messages).await, CommittedPart::Nothing);
     write.abort().await;
     assert_eq!(rows(&table).await, ["1 a", "2 a", "3 b"]);
+
+    // Only its answer is lost.
+    let mut write = builder.new_write().unwrap();
+    write.compact(&bucket.0, bucket.1, true).await.unwrap();
+    let compacted = write.prepare_commit(true).await.unwrap();
+    write.write_with_kinds(&batch, &kinds).await.unwrap();
+    let written = write.prepare_commit(true).await.unwrap();
+    committer
+        .commit(2, [compacted.clone(), written.clone()].concat())
+        .await
+        .unwrap();
+    assert_eq!(
+        left(2, &[compacted.clone(), written.clone()].concat()).await,
+        CommittedPart::All
+    );
+    assert_eq!(left(2, &written).await, CommittedPart::All);
+    assert_eq!(left(2, &compacted).await, CommittedPart::Nothing);
+    write.abort().await;
 }
 
 #[tokio::test]
