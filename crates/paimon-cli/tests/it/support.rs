@@ -91,7 +91,8 @@ impl Shell {
     /// The table `t`: `id BIGINT, city STRING, amount DECIMAL(10, 2)`, write-only, one bucket.
     pub(crate) async fn create(&self) {
         let columns = ["id BIGINT", "city STRING", "amount DECIMAL(10, 2)"];
-        self.create_table(&columns, &["bucket=1", "write-only=true"]).await;
+        let args = create_args("@t", &columns, &["bucket=1", "write-only=true"]);
+        self.ok(&args).await;
     }
 
     /// The table `t`. Its primary key is the first of the columns, each a name and a type.

@@ -23,7 +23,6 @@ use crate::postpone::PostponedFiles;
 use crate::table::Table;
 use crate::write::local::LocalMerge;
 use crate::write::metrics::WriterBufferMetrics;
-use crate::write::record_writer::RecordWriter;
 use crate::write::route::{self, Partitioned};
 use crate::write::rows::{Prepared, RowPreparation, row_kinds};
 use crate::write::watch::TableWriteWatch;
