@@ -15,6 +15,9 @@ pub enum ManifestError {
     /// Another commit removed or overlapped the files of this one. Nothing of this commit is visible; plan again.
     #[error("commit conflict: {0}")]
     Conflict(String),
+    /// Another process has made this commit, under the same user and identifier: this snapshot. Nothing of this one is visible.
+    #[error("another process of this commit user made the same commit: snapshot {0}")]
+    AlreadyCommitted(i64),
     /// The commit was given up after its retries, and certainly nothing of this snapshot is visible.
     #[error("commit given up after {attempts} attempts: {message}")]
     GaveUp {
@@ -56,7 +59,7 @@ impl ManifestError {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::NotFound(_) => ErrorKind::NotFound,
-            Self::Conflict(_) => ErrorKind::Conflict,
+            Self::Conflict(_) | Self::AlreadyCommitted(_) => ErrorKind::Conflict,
             Self::GaveUp { .. } | Self::Unclear { .. } => ErrorKind::Unavailable,
             Self::Corrupt { .. } => ErrorKind::Corrupt,
             Self::Invalid(_) => ErrorKind::Invalid,

@@ -80,6 +80,7 @@ impl CommitMessage {
             changelog_files: input.data_files()?,
             new_index_files: input.index_files()?,
             deleted_index_files: input.index_files()?,
+            upper_files: None,
         };
         if !input.rest.is_empty() {
             return Err(corrupt(format!("{} bytes after its end", input.rest.len())));

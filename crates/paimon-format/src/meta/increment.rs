@@ -97,6 +97,10 @@ pub struct CompactIncrement {
     pub new_index_files: Vec<IndexFileMeta>,
     /// Index files taken away.
     pub deleted_index_files: Vec<IndexFileMeta>,
+    /// The names of all files that the bucket then has above level 0, where old rows were looked up and which say what deletes may be dropped: with
+    /// other ones the compactions are void. `None`: not known, as for a message from Java's bytes, which do not have it.
+    #[serde(default)]
+    pub upper_files: Option<Vec<String>>,
 }
 
 /// Both increments of one bucket.

@@ -133,6 +133,7 @@ fn sample_message() -> CommitMessage {
                 changelog_files: vec![],
                 new_index_files: vec![vectors, global],
                 deleted_index_files: vec![hash],
+                upper_files: None,
             },
         },
     }

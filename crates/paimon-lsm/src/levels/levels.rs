@@ -105,6 +105,14 @@ impl Levels {
         self.level0.iter().chain(upper).map(Arc::clone).collect()
     }
 
+    /// The names of all files above level 0, sorted.
+    pub fn upper_files(&self) -> Vec<String> {
+        let files = self.all_files().into_iter().filter(|file| file.level > 0);
+        let mut names: Vec<String> = files.map(|file| file.file_name.clone()).collect();
+        names.sort_unstable();
+        names
+    }
+
     /// The sum of all files' sizes, bytes.
     pub fn total_file_size(&self) -> u64 {
         let upper = self.upper.values().map(SortedRun::total_size);

@@ -188,7 +188,13 @@ impl MergeTreeWriter {
     /// Errors: `Invalid` for a broken writer.
     pub fn drain_increment(&mut self) -> Result<CommitIncrement, LsmError> {
         self.check()?;
-        Ok(self.pending.drain())
+        let mut increment = self.pending.drain();
+        if let Some(compaction) = &self.compaction
+            && !increment.compact.is_empty()
+        {
+            increment.compact.upper_files = Some(compaction.levels().upper_files());
+        }
+        Ok(increment)
     }
 
     /// Takes files into the tree that another job has committed.

@@ -5,7 +5,9 @@ use tracing::Instrument;
 
 use super::backend::Published;
 use super::committable::ChangeSet;
-use super::conflict::{check_conflicts, check_deletion_vectors, check_hash_indexes};
+use super::conflict::{
+    check_conflicts, check_deletion_vectors, check_hash_indexes, check_hidden_rows, check_upper_files,
+};
 use super::file_store_commit::{FileStoreCommit, SnapshotRequest};
 use super::retry::Retry;
 use crate::error::{ManifestError, Result};
@@ -40,6 +42,10 @@ struct Progress {
     delta: Option<Delta>,
     /// The latest snapshot before the first attempt whose outcome is unclear: ours may be any after it.
     unclear_after: Option<i64>,
+    /// The delta manifest lists of the attempts whose outcome is unclear: names that no other snapshot has.
+    unclear_lists: Vec<String>,
+    /// The latest snapshot that was searched for the same commit of another process.
+    searched: Option<i64>,
 }
 
 /// Why an attempt made no snapshot.
@@ -48,8 +54,8 @@ enum Failure {
     Lost,
     /// Nothing was published: certain.
     Before(ManifestError),
-    /// It may have been published.
-    Unclear(ManifestError),
+    /// It may have been published, with this delta manifest list.
+    Unclear(ManifestError, String),
 }
 
 impl From<ManifestError> for Failure {
@@ -117,7 +123,7 @@ impl FileStoreCommit {
         let latest = self.snapshots.latest().await?;
         let latest_id = latest.as_ref().map_or(0, |latest| latest.id);
         if let Some(after) = progress.unclear_after {
-            if let Some(id) = self.find_own(after, latest_id, request).await? {
+            if let Some(id) = self.find_own(after, latest_id, &progress.unclear_lists).await? {
                 return Ok(Some(id));
             }
             if latest_id > after {
@@ -125,27 +131,50 @@ impl FileStoreCommit {
                 progress.unclear_after = None;
             }
         }
+        self.check_not_committed(progress, latest_id, request).await?;
         match self.attempt(latest.as_ref(), &mut progress.delta, request).await {
             Ok(id) => Ok(Some(id)),
             Err(Failure::Lost) => Ok(None),
             Err(Failure::Before(error)) => Err(error),
-            Err(Failure::Unclear(error)) => {
+            Err(Failure::Unclear(error, delta_list)) => {
                 progress.unclear_after.get_or_insert(latest_id);
+                progress.unclear_lists.push(delta_list);
                 Err(error)
             }
         }
     }
 
-    /// The snapshot of this request among those after `after`, up to `latest`.
-    async fn find_own(&self, after: i64, latest: i64, request: &SnapshotRequest<'_>) -> Result<Option<i64>> {
+    /// The snapshot with one of these delta manifest lists among those after `after`, up to `latest`.
+    async fn find_own(&self, after: i64, latest: i64, lists: &[String]) -> Result<Option<i64>> {
         for id in after + 1..=latest {
             if let Some(snapshot) = self.snapshots.find(id).await?
-                && snapshot.is_of(&self.user, request.committable.identifier, request.kind)
+                && lists.contains(&snapshot.delta_manifest_list)
             {
                 return Ok(Some(id));
             }
         }
         Ok(None)
+    }
+
+    /// Errors: `AlreadyCommitted` when a snapshot after `progress.searched` is of the same commit, made by another process of this user.
+    async fn check_not_committed(
+        &self,
+        progress: &mut Progress,
+        latest: i64,
+        request: &SnapshotRequest<'_>,
+    ) -> Result<()> {
+        let Some(since) = self.uncommitted_at else {
+            return Ok(());
+        };
+        for id in progress.searched.unwrap_or(since) + 1..=latest {
+            if let Some(snapshot) = self.snapshots.find(id).await?
+                && snapshot.is_of(&self.user, request.committable.identifier, request.kind)
+            {
+                return Err(ManifestError::AlreadyCommitted(id));
+            }
+        }
+        progress.searched = Some(latest);
+        Ok(())
     }
 
     /// Builds one snapshot on `latest` and publishes it. What it wrote for this base alone is deleted when it certainly has not
@@ -178,7 +207,8 @@ impl FileStoreCommit {
     ) -> Result<i64, Failure> {
         let (base_manifests, delta_manifests) = self.manifests_of(latest).await?;
         let all_manifests = [base_manifests, delta_manifests].concat();
-        let index = match request.replaces.is_some() || !request.changes.index.is_empty() {
+        let compacts = request.kind == CommitKind::Compact;
+        let index = match compacts || request.replaces.is_some() || !request.changes.index.is_empty() {
             true => self.index_of(latest).await?,
             false => Vec::new(),
         };
@@ -198,8 +228,16 @@ impl FileStoreCommit {
         };
         if request.check {
             let base = self.check(&all_manifests, &request).await?;
-            if request.kind == CommitKind::Compact && !request.changes.index.is_empty() {
-                check_deletion_vectors(&base, &index, &request.changes.index)?;
+            if compacts {
+                let ChangeSet {
+                    table,
+                    index: index_changes,
+                    upper_files,
+                    ..
+                } = request.changes;
+                check_upper_files(&base, table, upper_files)?;
+                check_hidden_rows(&index, table, index_changes)?;
+                check_deletion_vectors(&base, &index, index_changes)?;
             }
         }
         // Plain appends too: of two writers that bring new keys, the second would not know where the first put them.
@@ -236,7 +274,7 @@ impl FileStoreCommit {
         match self.backend.publish(latest, &snapshot).await {
             Ok(Published::Won) => Ok(snapshot.id),
             Ok(Published::Lost) => Err(Failure::Lost),
-            Err(error) => Err(Failure::Unclear(error)),
+            Err(error) => Err(Failure::Unclear(error, snapshot.delta_manifest_list)),
         }
     }
 

@@ -56,7 +56,8 @@ impl PutIfAbsentCommit {
             Err(error) => return Err(error.into()),
         };
         let found = Snapshot::from_json(path, &bytes)?;
-        let ours = found.is_of(&next.commit_user, next.commit_identifier, next.commit_kind);
+        // Another process of this user may have made the same commit: of other files.
+        let ours = found.delta_manifest_list == next.delta_manifest_list;
         Ok(Some(if ours { Published::Won } else { Published::Lost }))
     }
 }

@@ -45,6 +45,19 @@ pub struct ChangeSet {
     pub changelog: Vec<ManifestEntry>,
     /// Index files.
     pub index: Vec<IndexManifestEntry>,
+    /// What compactions expect of their buckets.
+    pub upper_files: Vec<UpperFiles>,
+}
+
+/// What a compaction leaves in its bucket above level 0, if no other commit has changed that since it began.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UpperFiles {
+    /// The partition.
+    pub partition: BinaryRow,
+    /// The bucket.
+    pub bucket: i32,
+    /// The names of the files.
+    pub names: Vec<String>,
 }
 
 /// What a committable changes: first by appending, then by compacting.
@@ -84,6 +97,14 @@ impl CommitChanges {
                 &mut changes.compact.index,
             );
             of.index(FileKind::Add, &compact.new_index_files, &mut changes.compact.index);
+            changes
+                .compact
+                .upper_files
+                .extend(compact.upper_files.as_ref().map(|names| UpperFiles {
+                    partition: message.partition.clone(),
+                    bucket: message.bucket,
+                    names: names.clone(),
+                }));
         }
         changes
     }

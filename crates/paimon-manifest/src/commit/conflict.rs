@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use paimon_format::meta::{DELETION_VECTORS_INDEX, HASH_INDEX};
 use paimon_format::row::{BinaryRow, KeyComparator};
 
+use super::committable::UpperFiles;
 use crate::error::{ManifestError, Result};
 use crate::manifest::{FileKind, IndexManifestEntry, ManifestEntry, merge_entries};
 use crate::snapshot::CommitKind;
@@ -34,6 +35,88 @@ pub fn check_conflicts(
         )));
     }
     check_key_ranges(&merged, keys)
+}
+
+/// Checks that nobody else has changed what a bucket has above level 0 since a compaction of it began: old rows that it looked up may be stale, and
+/// older versions may have come of keys whose deletes it has dropped.
+///
+/// `base`: the data files that live, at least of these buckets. Errors: `Conflict`, naming bucket and file. The reference does not look: there who
+/// starts the jobs must see to it that a bucket has only one.
+pub(super) fn check_upper_files(
+    base: &[ManifestEntry],
+    changes: &[ManifestEntry],
+    expected: &[UpperFiles],
+) -> Result<()> {
+    for UpperFiles {
+        partition,
+        bucket,
+        names,
+    } in expected
+    {
+        let of_bucket = |entry: &&ManifestEntry| (&entry.partition, entry.bucket) == (partition, *bucket);
+        let name = |entry: &ManifestEntry| entry.file.file_name.clone();
+        let upper = |entry: &&ManifestEntry| entry.file.level > 0;
+        let (added, removed): (Vec<&ManifestEntry>, Vec<&ManifestEntry>) = changes
+            .iter()
+            .filter(of_bucket)
+            .partition(|entry| entry.kind == FileKind::Add);
+        let mut found: BTreeSet<String> = base.iter().filter(of_bucket).filter(upper).map(name).collect();
+        for entry in removed {
+            found.remove(&entry.file.file_name);
+        }
+        found.extend(added.into_iter().filter(upper).map(name));
+        let expected: BTreeSet<String> = names.iter().cloned().collect();
+        if let Some(other) = found.symmetric_difference(&expected).next() {
+            let what = if expected.contains(other) {
+                "has taken away"
+            } else {
+                "has brought"
+            };
+            return Err(ManifestError::Conflict(format!(
+                "bucket {bucket}: another commit {what} the file {other} above level 0 while it was compacted"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Checks that no rows have been hidden of files that a compaction merges since it began: it would bring them back. One that knew of
+/// them changes the bucket's deletion vectors.
+///
+/// Errors: `Conflict`, naming the files. The reference does not look.
+pub(super) fn check_hidden_rows(
+    index: &[IndexManifestEntry],
+    changes: &[ManifestEntry],
+    index_changes: &[IndexManifestEntry],
+) -> Result<()> {
+    fn place(entry: &IndexManifestEntry) -> (&BinaryRow, i32) {
+        (&entry.partition, entry.bucket)
+    }
+    let of_kind = |kind: FileKind| {
+        let entries = changes.iter().filter(move |entry| entry.kind == kind);
+        entries.map(|entry| (&entry.partition, entry.bucket, entry.file.file_name.as_str()))
+    };
+    // One that is only moved keeps its vector.
+    let kept: HashSet<_> = of_kind(FileKind::Add).collect();
+    let merged: HashSet<_> = of_kind(FileKind::Delete).filter(|file| !kept.contains(file)).collect();
+    let is_vectors = |entry: &&IndexManifestEntry| entry.file.index_type == DELETION_VECTORS_INDEX;
+    let changed: HashSet<_> = index_changes.iter().filter(is_vectors).map(place).collect();
+    for entry in index
+        .iter()
+        .filter(is_vectors)
+        .filter(|entry| !changed.contains(&place(entry)))
+    {
+        let mut ranges = entry.file.dv_ranges.iter().flatten();
+        let hidden =
+            ranges.find(|range| merged.contains(&(&entry.partition, entry.bucket, range.data_file_name.as_str())));
+        if let Some(hidden) = hidden {
+            return Err(ManifestError::Conflict(format!(
+                "deletion vectors of bucket {} in {}: another commit has deleted rows of {} while it was compacted",
+                entry.bucket, entry.file.file_name, hidden.data_file_name
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Checks that the deletion vectors which a compaction replaces are those that live: each bucket has all of its vectors in one file, so a

@@ -45,6 +45,8 @@ pub struct FileStoreCommit {
     pub(super) snapshots: SnapshotStore,
     pub(super) manifests: ManifestFiles,
     pub(super) backend: Arc<dyn CommitBackend>,
+    /// In recovery: snapshots after this one may be of the same commit, made by another process of the user meanwhile.
+    pub(super) uncommitted_at: Option<i64>,
 }
 
 /// One snapshot to be made.
@@ -84,6 +86,7 @@ impl FileStoreCommit {
             roots: FileRoots::new(Arc::clone(&storage)),
             storage,
             env,
+            uncommitted_at: None,
         })
     }
 

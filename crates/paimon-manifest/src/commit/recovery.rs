@@ -10,6 +10,15 @@ use super::file_store_commit::{AppendCheck, FileStoreCommit};
 use super::overwrite::Overwrite;
 use crate::error::{ManifestError, Result};
 
+/// Whether a recovered commit was made now, or by another process.
+fn unless_already(committed: Result<Vec<i64>>) -> Result<bool> {
+    match committed {
+        Ok(_) => Ok(true),
+        Err(ManifestError::AlreadyCommitted(_)) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
 impl FileStoreCommit {
     /// Those committables that this user has not committed, ascending by identifier: the ones beyond its newest snapshot.
     ///
@@ -31,15 +40,19 @@ impl FileStoreCommit {
     /// Recovery: commits those of the committables that were not committed before the process died, with checks. Returns how
     /// many committables were committed.
     ///
+    /// What another process of this user commits meanwhile is not committed again.
+    ///
     /// Errors: `NotFound` when a file of them is gone (cleaned up as an orphan meanwhile), `Corrupt` when one has another size than it was
     /// written with, before anything is committed; else as [`commit`](Self::commit), and committables before the failing one are committed.
     /// Source: `org.apache.paimon.table.sink.TableCommitImpl#filterAndCommitMultiple`.
     pub async fn filter_and_commit(&self, committables: Vec<ManifestCommittable>) -> Result<usize> {
-        let rest = self.uncommitted(committables).await?;
+        let (commit, rest) = self.uncommitted(committables).await?;
+        let mut committed = 0;
         for committable in &rest {
-            self.commit(committable, AppendCheck::Check).await?;
+            let ids = commit.commit(committable, AppendCheck::Check).await;
+            committed += usize::from(unless_already(ids)?);
         }
-        Ok(rest.len())
+        Ok(committed)
     }
 
     /// As [`filter_and_commit`](Self::filter_and_commit), of a job that replaces what is there: each committable in its turn.
@@ -48,20 +61,28 @@ impl FileStoreCommit {
         committables: Vec<ManifestCommittable>,
         overwrite: &Overwrite,
     ) -> Result<usize> {
-        let rest = self.uncommitted(committables).await?;
+        let (commit, rest) = self.uncommitted(committables).await?;
+        let mut committed = 0;
         for committable in &rest {
-            self.overwrite(committable, overwrite).await?;
+            let ids = commit.overwrite(committable, overwrite).await;
+            committed += usize::from(unless_already(ids)?);
         }
-        Ok(rest.len())
+        Ok(committed)
     }
 
-    /// Those that are not committed. Errors: `NotFound` when a file of them is gone, `Corrupt` when one has another size.
-    async fn uncommitted(&self, committables: Vec<ManifestCommittable>) -> Result<Vec<ManifestCommittable>> {
+    /// Those that are not committed, and what commits them unless another process of this user does first. Errors: `NotFound` when a file of them
+    /// is gone, `Corrupt` when one has another size.
+    async fn uncommitted(&self, committables: Vec<ManifestCommittable>) -> Result<(Self, Vec<ManifestCommittable>)> {
+        let latest = self.snapshots.latest_id().await?.unwrap_or(0);
+        let commit = Self {
+            uncommitted_at: Some(latest),
+            ..self.clone()
+        };
         let rest = self.filter_committed(committables).await?;
         for message in rest.iter().flat_map(|committable| &committable.messages) {
             self.check_files(message).await?;
         }
-        Ok(rest)
+        Ok((commit, rest))
     }
 
     /// Deletes the files of messages that will never be committed. Call it only when no commit of them was tried, or failed with

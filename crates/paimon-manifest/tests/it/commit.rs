@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use bytes::Bytes;
 use paimon_format::ErrorKind;
 use paimon_format::env::{Env, SystemClock, SystemIds, TokioRuntime};
@@ -12,7 +13,9 @@ use paimon_format::meta::{
 };
 use paimon_format::storage::{LocalStorage, Storage};
 use paimon_manifest::ManifestError;
-use paimon_manifest::commit::{AppendCheck, CommitBackend, FileStoreCommit, ManifestCommittable, PutIfAbsentCommit};
+use paimon_manifest::commit::{
+    AppendCheck, CommitBackend, FileStoreCommit, ManifestCommittable, Published, PutIfAbsentCommit,
+};
 use paimon_manifest::schema::{SchemaStore, TableSchema};
 use paimon_manifest::snapshot::{CommitKind, Snapshot, SnapshotStore};
 use paimon_manifest::testing::check_backend;
@@ -162,6 +165,57 @@ async fn a_compaction_from_deletion_vectors_that_are_gone_is_a_conflict() {
     table.commit(vec![compaction(&b, 3, &["v1"], "v2")]).await;
     table.commit(vec![compaction(&c, 5, &["v2"], "v3")]).await;
     assert_eq!(table.live().await.len(), 3);
+}
+
+/// A compaction that merges files without knowing that another one has hidden rows of them would bring these back.
+#[tokio::test]
+async fn a_compaction_of_files_whose_rows_were_hidden_meanwhile_is_a_conflict() {
+    let mut table = table().await;
+    let [a, c] = [("a", 1), ("c", 5)].map(|(name, key)| file(name, 0, key, key + 1));
+    table
+        .commit(vec![append(1, 0, &[Arc::clone(&a), Arc::clone(&c)])])
+        .await;
+    // It hides a row of `c`.
+    table.commit(vec![compaction(&a, 1, &[], "v1")]).await;
+    let merged = compact(1, 0, std::slice::from_ref(&c), &[file("d", 5, 5, 6)]);
+    let committable = ManifestCommittable::new(9, vec![merged]);
+    let error = table.commit.commit(&committable, AppendCheck::Skip).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict);
+    assert!(error.to_string().contains("has deleted rows of c"), "{error}");
+    // A file that is only moved keeps its vector.
+    let moved = compact(1, 0, std::slice::from_ref(&c), &[file("c", 4, 5, 6)]);
+    table.commit(vec![moved]).await;
+}
+
+/// What lies above level 0 was looked up, and says which deletes can be dropped.
+#[tokio::test]
+async fn a_compaction_on_other_upper_levels_is_a_conflict() {
+    let mut table = table().await;
+    let [a, b, c] = [("a", 1), ("b", 3), ("c", 5)].map(|(name, key)| file(name, 0, key, key + 1));
+    table
+        .commit(vec![append(1, 0, &[Arc::clone(&a), Arc::clone(&b), Arc::clone(&c)])])
+        .await;
+    let up = |from: &Arc<DataFileMeta>, key: i32, upper: &[&str]| {
+        let to = file(&format!("{}5", from.file_name), 5, key, key + 1);
+        let mut message = compact(1, 0, std::slice::from_ref(from), &[to]);
+        message.increment.compact.upper_files = Some(upper.iter().map(|&name| name.to_owned()).collect());
+        message
+    };
+    table.commit(vec![up(&a, 1, &["a5"])]).await;
+    let mut errors = Vec::new();
+    for upper in [&["b5"][..], &["a5", "b5", "x"]] {
+        let committable = ManifestCommittable::new(9, vec![up(&b, 3, upper)]);
+        let error = table.commit.commit(&committable, AppendCheck::Skip).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Conflict);
+        errors.push(error.to_string());
+    }
+    insta::assert_snapshot!(errors.join("\n"), @r"
+    commit conflict: bucket 0: another commit has brought the file a5 above level 0 while it was compacted
+    commit conflict: bucket 0: another commit has taken away the file x above level 0 while it was compacted
+    ");
+    table.commit(vec![up(&b, 3, &["a5", "b5"])]).await;
+    // One that does not say what it expects is not asked.
+    table.commit(vec![compact(1, 0, &[c], &[file("c5", 5, 5, 6)])]).await;
 }
 
 #[tokio::test]
@@ -606,6 +660,45 @@ async fn a_replayed_commit_is_recognised() {
     let fresh = ManifestCommittable::new(1, vec![append(1, 0, &[file("of-u2", 0, 1, 1)])]);
     assert_eq!(u2.filter_and_commit(vec![fresh]).await.unwrap(), 1);
     table.commit(vec![]).await;
+}
+
+/// Two processes recover the same commit at once: the snapshot of the one comes while the other tries its own.
+#[tokio::test]
+async fn a_commit_that_is_recovered_twice_at_once_is_made_once() {
+    let table = table().await;
+    let committable = |name: &str| ManifestCommittable::new(7, vec![append(1, 0, &[file(name, 0, 1, 1)])]);
+    for name in ["mine", "theirs"] {
+        let path = format!("p=1/bucket-0/{name}");
+        table.storage.put(&path, Bytes::from(vec![0; 100])).await.unwrap();
+    }
+    let twin = FileStoreCommit::new(Arc::clone(&table.storage), table.env.clone(), &table.schema, "user").unwrap();
+    let rival = CommitsFirst {
+        twin: twin.clone(),
+        committable: committable("theirs"),
+        publishes: PutIfAbsentCommit::new(Arc::clone(&table.storage)),
+    };
+    let commit = twin.with_backend(Arc::new(rival));
+    assert_eq!(commit.filter_and_commit(vec![committable("mine")]).await.unwrap(), 0);
+    assert_eq!(table.latest().await.id, 1);
+    assert_live(&table, &["theirs"]).await;
+}
+
+/// Commits something else the first time that it is asked to publish.
+#[derive(Debug)]
+struct CommitsFirst {
+    twin: FileStoreCommit,
+    committable: ManifestCommittable,
+    publishes: PutIfAbsentCommit,
+}
+
+#[async_trait]
+impl CommitBackend for CommitsFirst {
+    async fn publish(&self, base: Option<&Snapshot>, next: &Snapshot) -> Result<Published, ManifestError> {
+        if base.is_none() {
+            self.twin.commit(&self.committable, AppendCheck::Skip).await?;
+        }
+        self.publishes.publish(base, next).await
+    }
 }
 
 #[tokio::test]

@@ -95,7 +95,7 @@ async fn run(
 
 /// What is committed of a bucket's compaction: writes its deletion vectors, if they have changed.
 ///
-/// Errors: `Unavailable`; the files of the result are still there.
+/// Errors: `Unavailable`, `Corrupt` when the files do not fit in; the files of the result are still there.
 pub(crate) async fn message(bucket: &BucketLevels, result: &CompactResult) -> Result<CommitMessage> {
     let (mut new_index_files, mut deleted_index_files) = (Vec::new(), Vec::new());
     if let Some(vectors) = bucket.vectors() {
@@ -106,6 +106,8 @@ pub(crate) async fn message(bucket: &BucketLevels, result: &CompactResult) -> Re
             deleted_index_files = written.replaced;
         }
     }
+    let mut levels = bucket.levels().clone();
+    levels.update(&result.before, &result.after)?;
     Ok(CommitMessage {
         partition: bucket.partition.row().clone(),
         bucket: bucket.bucket,
@@ -117,6 +119,7 @@ pub(crate) async fn message(bucket: &BucketLevels, result: &CompactResult) -> Re
                 changelog_files: result.changelog.clone(),
                 new_index_files,
                 deleted_index_files,
+                upper_files: Some(levels.upper_files()),
             },
             ..CommitIncrement::default()
         },

@@ -54,6 +54,8 @@ pub struct CompactionId {
     pub part: (usize, usize),
     /// The index files that held the bucket's deletion vectors.
     pub deletion_index_files: Vec<String>,
+    /// The files that the bucket had above level 0.
+    pub upper_files: Vec<String>,
     /// The rule that picked the files.
     pub reason: PickReason,
     /// Where they go.
@@ -184,6 +186,7 @@ pub(super) fn tasks_of(table: &Table, buckets: Vec<BucketPlan>) -> Vec<Compactio
                     bucket_name: bucket.name().to_owned(),
                     part: (part, of),
                     deletion_index_files: index_files.map(|file| file.file_name.clone()).collect(),
+                    upper_files: bucket.levels().upper_files(),
                     reason: task.reason,
                     output_level: task.output_level,
                 },
@@ -258,6 +261,7 @@ impl Table {
             check_consumed(id, result, live)?;
             check_levels(id, result, live)?;
             check_vectors(id, live)?;
+            check_upper_files(id, live)?;
         }
         for (id, result) in &buckets {
             match message(find(&live, id)?, result).await {
@@ -412,6 +416,17 @@ fn check_vectors(id: &CompactionId, live: &BucketLevels) -> Result<()> {
         ));
     }
     Ok(())
+}
+
+/// Errors: `Conflict` when the bucket has other files above level 0 than when it was planned: old rows may have been looked up in those.
+fn check_upper_files(id: &CompactionId, live: &BucketLevels) -> Result<()> {
+    match live.levels().upper_files() == id.upper_files {
+        true => Ok(()),
+        false => Err(stale(
+            id,
+            "the bucket's files above level 0 have changed since it was planned",
+        )),
+    }
 }
 
 /// Errors: `Invalid` for a new file on a level that is not the output's, or none of the tree.

@@ -34,6 +34,7 @@ mod s3_busy;
 mod stops;
 mod support;
 mod time_travel;
+mod two_compactors;
 mod write_load;
 mod write_options;
 mod writing;
