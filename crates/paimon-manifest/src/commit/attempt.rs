@@ -271,6 +271,7 @@ impl FileStoreCommit {
         let index = self.write_index(latest, index, request.changes, created).await?;
         let lists = SnapshotLists { base, delta, index };
         let snapshot = self.describe(latest, lists, properties, request).await?;
+        self.check_rescaled(latest, &snapshot, &merged, request).await?;
         match self.backend.publish(latest, &snapshot).await {
             Ok(Published::Won) => Ok(snapshot.id),
             Ok(Published::Lost) => Err(Failure::Lost),

@@ -17,7 +17,8 @@ use crate::manifest::{ManifestFiles, ManifestSettings};
 use crate::schema::{SchemaStore, TableSchema};
 use crate::snapshot::{CommitKind, SnapshotStore};
 
-/// Whether a plain append is checked against the files that are there. It cannot conflict unless it is a replay.
+/// Whether a plain append is checked against the files that are there. It cannot conflict unless it is a replay, or of a writer that was opened before
+/// its partition got another number of buckets, which is looked at in any case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AppendCheck {
     /// The usual case: new level-0 files never conflict.
@@ -35,6 +36,8 @@ pub struct FileStoreCommit {
     pub(super) storage: Arc<dyn Storage>,
     pub(super) env: Env,
     pub(super) user: String,
+    /// Of the writer's schema.
+    pub(super) schema_id: i64,
     /// Its name in metrics and spans.
     pub(super) table: Arc<str>,
     pub(super) settings: CommitSettings,
@@ -75,6 +78,7 @@ impl FileStoreCommit {
         );
         Ok(Self {
             user: user.into(),
+            schema_id: schema.id,
             table: "".into(),
             settings: CommitSettings::from_options(&schema.options)?,
             keys: schema.key_comparator()?,
@@ -126,7 +130,7 @@ impl FileStoreCommit {
     /// Commits: one APPEND snapshot for what was flushed (OVERWRITE when rows are taken away), then one COMPACT snapshot for what
     /// was compacted. Returns the ids of the snapshots, none when there was nothing to commit.
     ///
-    /// Errors: `Conflict`: plan again; `Unavailable`: given up ([`ManifestError::Unclear`](crate::ManifestError::Unclear) when a
+    /// Errors: `Conflict`: plan again, or, where the partition of an append has another number of buckets now, write again; `Unavailable`: given up ([`ManifestError::Unclear`](crate::ManifestError::Unclear) when a
     /// snapshot may be there all the same); when the second snapshot fails, the first stays. Files of the messages are never deleted
     /// here.
     pub async fn commit(&self, committable: &ManifestCommittable, check: AppendCheck) -> Result<Vec<i64>> {

@@ -13,6 +13,7 @@ mod index;
 mod metrics;
 mod overwrite;
 mod recovery;
+mod rescaled;
 mod retry;
 mod settings;
 

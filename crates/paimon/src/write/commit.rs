@@ -91,7 +91,8 @@ impl TableCommit {
     /// Commits messages under an identifier that grows with each commit of this user. Returns the ids of the snapshots: one for
     /// what was written, one for what was compacted, none when there was nothing to commit.
     ///
-    /// Errors: `Conflict`: another commit took away or overlapped files of this one, nothing of the failed part is visible;
+    /// Errors: `Conflict`: another commit took away or overlapped files of this one, or a partition has another number of buckets than its rows were
+    /// written for, nothing of the failed part is visible;
     /// `Unavailable`: given up, the message says whether a snapshot may be there all the same. No data file is deleted: what
     /// certainly is not committed can be removed with [`or_abort`](Self::or_abort).
     pub async fn commit(&self, identifier: i64, messages: Vec<CommitMessage>) -> Result<Vec<i64>> {
