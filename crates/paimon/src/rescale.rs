@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 use futures::TryStreamExt;
 use paimon_format::env::StopSignal;
 use paimon_format::options::Options;
+use paimon_format::row::BinaryRow;
 use paimon_manifest::scan::{BucketFiles, ScanFilter};
 use paimon_manifest::schema::SchemaChange;
 use paimon_manifest::snapshot::{Snapshot, TimeTravel};
 
+use crate::assign::named_partition;
 use crate::error::{Error, Result};
 use crate::options::BucketMode;
 use crate::partition::{Partition, Selection};
@@ -51,19 +53,20 @@ impl Table {
         if buckets < 1 {
             return Err(Error::invalid(format!("{buckets} buckets: expected a number above 0")));
         }
-        let BucketMode::Fixed(current) = BucketMode::from_options(self.options())? else {
+        let latest = self.refreshed().await?;
+        let BucketMode::Fixed(current) = BucketMode::from_options(latest.options())? else {
             return Err(Error::invalid(
                 "the table has no fixed number of buckets (option 'bucket'), so there is nothing to rescale",
             ));
         };
         let table = match current == buckets {
-            true => self.refreshed().await?,
+            true => latest,
             false => {
                 let change = SchemaChange::SetOption {
                     key: "bucket".to_owned(),
                     value: buckets.to_string(),
                 };
-                self.alter(&[change]).await?
+                latest.alter(&[change]).await?
             }
         };
         // A partition whose rows are all deleted has no new files: it must go all the same.
@@ -78,7 +81,7 @@ impl Table {
 
     async fn rewrite_partitions(&self, buckets: i32, partitions: &Selection, stop: &StopSignal) -> Result<Rescaled> {
         let mut rescaled = Rescaled::default();
-        let Some(mut snapshot) = self.snapshot_store().latest().await? else {
+        let Some(snapshot) = self.snapshot_store().latest().await? else {
             return Ok(rescaled);
         };
         let fields = self.partition_fields();
@@ -87,25 +90,21 @@ impl Table {
             None => ScanFilter::all(),
         };
         let files = self.files(&snapshot, filter).await?;
-        let mut others: BTreeMap<&[u8], Vec<&BucketFiles>> = BTreeMap::new();
-        for bucket in files
-            .iter()
-            .filter(|files| files.bucket >= 0 && files.total_buckets != buckets)
-        {
-            others.entry(bucket.partition.as_bytes()).or_default().push(bucket);
-        }
-        for files in others.into_values() {
-            let Some(first) = files.first() else { continue };
-            let partition = Partition::new(first.partition.clone(), &fields)?;
-            self.check_all_visible(&partition, &files)?;
+        let others = files.into_iter().filter(|files| has_other_count(files, buckets));
+        let mut others: Vec<BinaryRow> = others.map(|files| files.partition).collect();
+        others.dedup();
+        for partition in others {
+            let Some((snapshot, buckets_before)) = self.to_rewrite(&partition, buckets).await? else {
+                continue;
+            };
+            let partition = Partition::new(partition, &fields)?;
             let Some((rows, id)) = self.rewrite(&partition, &snapshot, stop).await? else {
                 rescaled.stopped = true;
                 break;
             };
-            snapshot = self.snapshot_store().get(id).await.map_err(Error::from)?;
             rescaled.partitions.push(RescaledPartition {
                 partition,
-                buckets_before: first.total_buckets,
+                buckets_before,
                 rows,
                 snapshot: id,
             });
@@ -113,16 +112,31 @@ impl Table {
         Ok(rescaled)
     }
 
-    /// What a read does not see would be lost.
-    fn check_all_visible(&self, partition: &Partition, files: &[&BucketFiles]) -> Result<()> {
-        let mut files = files.iter().flat_map(|bucket| &bucket.files);
-        let sees_level_0 = BatchVisibility::of(self)?.levels.contains(0);
-        if !sees_level_0 && files.any(|file| file.level == 0) {
+    /// The latest snapshot, and how many buckets a partition has there. `None`: it has the wanted number, or no files: others have
+    /// committed since the partitions were listed.
+    ///
+    /// Errors: `Invalid` when a read of this very snapshot does not see all rows of the partition: an overwrite takes all of its files, so they would
+    /// be lost.
+    async fn to_rewrite(&self, partition: &BinaryRow, buckets: i32) -> Result<Option<(Snapshot, i32)>> {
+        let Some(snapshot) = self.snapshot_store().latest().await? else {
+            return Ok(None);
+        };
+        let filter = ScanFilter::all().with_partitions([partition.clone()]);
+        let files = self.files(&snapshot, filter).await?;
+        let Some(other) = files.iter().find(|files| has_other_count(files, buckets)) else {
+            return Ok(None);
+        };
+        let visible = BatchVisibility::of(self)?.levels;
+        let mut all = files.iter().flat_map(|files| &files.files);
+        if all.any(|file| !visible.contains(file.level)) {
+            let named = named_partition(self, partition)?;
             return Err(Error::invalid(format!(
-                "partition {partition}: it has rows on level 0, which reads do not see; compact it before it is rescaled"
+                "{}: it has rows on level 0, which reads do not see; compact it before it is rescaled",
+                named.as_deref().unwrap_or("the table")
             )));
         }
-        Ok(())
+        let before = other.total_buckets;
+        Ok(Some((snapshot, before)))
     }
 
     /// Writes the rows that a partition has in a snapshot into new buckets, in place of the old ones. `None`: it was stopped, and
@@ -156,7 +170,7 @@ impl Table {
                     return Ok((count, Vec::new()));
                 }
                 count += batch.num_rows() as u64;
-                writer.write(&batch).await?;
+                writer.write_merged(&batch).await?;
             }
             Ok((count, writer.prepare_commit(true).await?))
         };
@@ -173,4 +187,8 @@ impl Table {
             None => Err(Error::internal("an overwrite without a snapshot")),
         }
     }
+}
+
+fn has_other_count(files: &BucketFiles, buckets: i32) -> bool {
+    files.bucket >= 0 && files.total_buckets != buckets
 }

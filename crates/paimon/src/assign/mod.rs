@@ -57,7 +57,7 @@ pub(crate) type NewHashIndexes = BTreeMap<(Vec<u8>, i32), NewHashIndex>;
 /// A partition as errors name it, `partition dt=2024-01-01`; `None` in a table without partitions.
 ///
 /// Errors: `Corrupt`, `Invalid` when the row is no partition of the table.
-fn named_partition(table: &Table, partition: &BinaryRow) -> Result<Option<String>> {
+pub(crate) fn named_partition(table: &Table, partition: &BinaryRow) -> Result<Option<String>> {
     let path = table.paths().partition(partition)?;
     Ok((!path.is_empty()).then(|| format!("partition {path}")))
 }

@@ -108,13 +108,8 @@ impl WriteBuilder {
             self.pick_rule,
             self.overwrite.is_some(),
             &self.commit_user,
-        )?
-        .stop_on(self.stop.clone());
-        let rows_are_the_tables = self.overwrite.as_ref().is_some_and(|scope| scope.read_from.is_some());
-        Ok(match rows_are_the_tables {
-            true => write.without_limits(),
-            false => write,
-        })
+        )?;
+        Ok(write.stop_on(self.stop.clone()))
     }
 
     /// The committer. Errors: `Invalid`, naming the option, or the partition column of an overwrite that is none.

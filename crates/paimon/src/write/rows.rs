@@ -33,8 +33,8 @@ pub(crate) struct Prepared {
 pub(crate) struct RowPreparation {
     /// The table's columns.
     pub(crate) arrow: SchemaRef,
-    /// The same with Paimon's types, whose limits the rows keep. Empty for rows that were in the table before.
-    pub(crate) limits: Vec<DataField>,
+    /// The same with Paimon's types, whose limits the rows keep.
+    limits: Vec<DataField>,
     /// A one-row array for each column that has a default value.
     defaults: Vec<Option<ArrayRef>>,
     /// Position of `rowkind.field`.

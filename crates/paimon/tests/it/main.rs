@@ -29,6 +29,7 @@ mod partitions;
 mod postpone;
 mod reading;
 mod refused_rows;
+mod rescale;
 mod s3;
 mod s3_busy;
 mod stops;

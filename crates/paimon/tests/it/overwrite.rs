@@ -1,4 +1,4 @@
-//! Rows in place of others: overwritten and dropped partitions, truncated tables, other numbers of buckets.
+//! Rows in place of others: overwritten and dropped partitions, truncated tables.
 
 use std::sync::Arc;
 
@@ -6,14 +6,11 @@ use arrow_array::{ArrayRef, Int32Array, RecordBatch, StringArray};
 use paimon::format::meta::CommitMessage;
 use paimon::format::options::Options;
 use paimon::manifest::snapshot::CommitKind;
-use paimon::{
-    ErrorKind, Rescaled, SchemaBuilder, SchemaChange, Selection, StopSignal, Table, TableSchema, TimeTravel,
-    WriteBuilder,
-};
+use paimon::{ErrorKind, SchemaBuilder, SchemaChange, Selection, Table, TableSchema, TimeTravel, WriteBuilder};
 
 use crate::support::{Place, commit, kv, kv_schema, rows, rows_of, strays};
 
-fn schema() -> SchemaBuilder {
+pub(crate) fn schema() -> SchemaBuilder {
     TableSchema::builder()
         .column("p", "STRING".parse().unwrap())
         .column("q", "INT".parse().unwrap())
@@ -23,7 +20,7 @@ fn schema() -> SchemaBuilder {
         .option("bucket", "1")
 }
 
-fn batch(rows: &[(&str, i32, i32)]) -> RecordBatch {
+pub(crate) fn batch(rows: &[(&str, i32, i32)]) -> RecordBatch {
     let columns: [(&str, ArrayRef); 3] = [
         (
             "p",
@@ -41,7 +38,7 @@ fn batch(rows: &[(&str, i32, i32)]) -> RecordBatch {
     RecordBatch::try_from_iter(columns).unwrap()
 }
 
-async fn messages(builder: &WriteBuilder, rows: &[(&str, i32, i32)]) -> Vec<CommitMessage> {
+pub(crate) async fn messages(builder: &WriteBuilder, rows: &[(&str, i32, i32)]) -> Vec<CommitMessage> {
     let mut write = builder.new_write().unwrap();
     write.write(&batch(rows)).await.unwrap();
     let messages = write.prepare_commit(true).await.unwrap();
@@ -49,13 +46,13 @@ async fn messages(builder: &WriteBuilder, rows: &[(&str, i32, i32)]) -> Vec<Comm
     messages
 }
 
-async fn write(builder: &WriteBuilder, rows: &[(&str, i32, i32)]) -> paimon::Result<Vec<i64>> {
+pub(crate) async fn write(builder: &WriteBuilder, rows: &[(&str, i32, i32)]) -> paimon::Result<Vec<i64>> {
     let messages = messages(builder, rows).await;
     builder.new_commit()?.commit(1, messages).await
 }
 
 /// Partitions a/1, a/2 and b/1 with a row each.
-async fn three_partitions(place: &Place, options: &[(&str, &str)]) -> Table {
+pub(crate) async fn three_partitions(place: &Place, options: &[(&str, &str)]) -> Table {
     let schema = options
         .iter()
         .fold(schema(), |schema, (key, value)| schema.option(*key, *value));
@@ -66,7 +63,7 @@ async fn three_partitions(place: &Place, options: &[(&str, &str)]) -> Table {
     table
 }
 
-fn part(p: &str) -> Selection {
+pub(crate) fn part(p: &str) -> Selection {
     Selection::all().partition([("p", p)])
 }
 
@@ -202,7 +199,7 @@ async fn an_overwrite_that_is_recovered_replaces_too() {
 }
 
 /// Tables whose reads do not see level 0.
-const HIDDEN: [(&str, &str); 2] = [("deletion-vectors.enabled", "true"), ("merge-engine", "first-row")];
+pub(crate) const HIDDEN: [(&str, &str); 2] = [("deletion-vectors.enabled", "true"), ("merge-engine", "first-row")];
 
 /// In between, all rows would be gone.
 #[tokio::test]
@@ -225,34 +222,6 @@ async fn where_level_0_is_not_seen_the_compaction_comes_with_the_overwrite() {
             rows(&table).await,
             ["a 1 11", "a 1 12", "a 1 15", "a 1 16", "a 2 20", "b 1 30"]
         );
-        assert_eq!(strays(&table).await, [""; 0], "{hidden:?}");
-    }
-}
-
-#[tokio::test]
-async fn where_level_0_is_not_seen_all_rows_are_there_after_each_step_of_a_rescale() {
-    for hidden in HIDDEN {
-        let place = Place::new();
-        let spilled = ("write-buffer-spillable", "false");
-        let options = [hidden, ("write-buffer-size", "192 kb"), ("page-size", "64 kb"), spilled];
-        let table = three_partitions(&place, &options).await;
-        let keys = |p| (0..20_000).map(move |k| (p, 1, k));
-        let all: Vec<_> = keys("a").chain(keys("b")).collect();
-        write(&table.write_builder(), &all).await.unwrap();
-        let before = rows(&table).await;
-        let first = table.snapshot_store().latest_id().await.unwrap().unwrap() + 1;
-        let write_only: Options = [("write-only", "true")].into_iter().collect();
-        let job = table.with_options(&write_only).unwrap();
-        let rescaled = job.rescale(3, &Selection::all(), &StopSignal::never()).await.unwrap();
-        assert_eq!(rescaled.partitions.len(), 3);
-        let last = table.snapshot_store().latest_id().await.unwrap().unwrap();
-        assert_eq!(last, first + 2, "{hidden:?}: one snapshot a partition");
-        for id in first..=last {
-            let read = table.read_builder().time_travel(TimeTravel::SnapshotId(id));
-            assert_eq!(rows_of(read).await.len(), before.len(), "{hidden:?}, snapshot {id}");
-        }
-        let table = table.refreshed().await.unwrap();
-        assert_eq!(rows(&table).await, before);
         assert_eq!(strays(&table).await, [""; 0], "{hidden:?}");
     }
 }
@@ -287,91 +256,6 @@ async fn tables_and_partitions_are_emptied() {
     );
     write(&table.write_builder(), &[("a", 1, 1)]).await.unwrap();
     assert_eq!(rows(&table).await, ["a 1 1"]);
-}
-
-#[tokio::test]
-async fn partitions_get_another_number_of_buckets() {
-    let place = Place::new();
-    let table = place.create(schema()).await;
-    let all: Vec<(&str, i32, i32)> = (0..200).map(|k| (if k % 2 == 0 { "a" } else { "b" }, 1, k)).collect();
-    write(&table.write_builder(), &all).await.unwrap();
-    write(&table.write_builder(), &all[..50]).await.unwrap();
-    let expected = rows(&table).await;
-
-    let rescaled = table.rescale(4, &part("a"), &StopSignal::never()).await.unwrap();
-    let found: Vec<_> = rescaled
-        .partitions
-        .iter()
-        .map(|part| (part.partition.to_string(), part.buckets_before, part.rows))
-        .collect();
-    assert_eq!(found, [("p=a/q=1".to_owned(), 1, 100)]);
-    let table = table.refreshed().await.unwrap();
-    assert_eq!(table.schema().options.get("bucket"), Some("4"));
-    assert_eq!(rows(&table).await, expected);
-    let buckets = |table: Table, p: &'static str| async move {
-        table.buckets(&TimeTravel::Latest, &part(p)).await.unwrap().len()
-    };
-    assert_eq!(
-        (buckets(table.clone(), "a").await, buckets(table.clone(), "b").await),
-        (4, 1)
-    );
-
-    // A partition that was left out is read, but refuses rows until it is rescaled.
-    let mut writer = table.write_builder().new_write().unwrap();
-    let error = writer.write(&batch(&[("b", 1, 1)])).await.unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "partition p=b/q=1: its files are in 1 buckets, but the option 'bucket' is 4; rescale it before writing"
-    );
-    write(&table.write_builder(), &[("a", 1, 1000), ("c", 1, 1)])
-        .await
-        .unwrap();
-    assert_eq!(
-        table
-            .rescale(4, &Selection::all(), &StopSignal::never())
-            .await
-            .unwrap()
-            .partitions
-            .len(),
-        1
-    );
-    assert_eq!(
-        table.rescale(4, &Selection::all(), &StopSignal::never()).await.unwrap(),
-        Rescaled::default()
-    );
-    write(&table.write_builder(), &[("b", 1, 1001)]).await.unwrap();
-    let mut expected = expected;
-    expected.extend(["a 1 1000", "b 1 1001", "c 1 1"].map(str::to_owned));
-    expected.sort_unstable();
-    assert_eq!(rows(&table).await, expected);
-    table.compact_builder().full(true).run().await.unwrap();
-    assert_eq!(rows(&table).await, expected);
-
-    let error = table
-        .rescale(0, &Selection::all(), &StopSignal::never())
-        .await
-        .unwrap_err();
-    assert_eq!(error.to_string(), "0 buckets: expected a number above 0");
-}
-
-#[tokio::test]
-async fn a_partition_without_rows_is_rescaled_too() {
-    let place = Place::new();
-    let table = place.create(kv_schema()).await;
-    commit(&table, &[("+I", 1, "a")]).await;
-    commit(&table, &[("-D", 1, "a")]).await;
-    assert_eq!(
-        table
-            .rescale(2, &Selection::all(), &StopSignal::never())
-            .await
-            .unwrap()
-            .partitions[0]
-            .rows,
-        0
-    );
-    let table = table.refreshed().await.unwrap();
-    commit(&table, &[("+I", 1, "b")]).await;
-    assert_eq!(rows(&table).await, ["1 b"]);
 }
 
 #[tokio::test]

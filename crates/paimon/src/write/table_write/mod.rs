@@ -5,7 +5,7 @@ mod buckets;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use arrow_array::{Int8Array, RecordBatch, RecordBatchOptions};
+use arrow_array::{ArrayRef, Int8Array, RecordBatch, RecordBatchOptions};
 use paimon_format::env::{Budget, StopSignal};
 use paimon_format::kv::KvBatch;
 use paimon_format::meta::CommitMessage;
@@ -132,12 +132,6 @@ impl TableWrite {
         }
     }
 
-    /// Takes rows of the table as they are: what another engine wrote may be longer than its type says.
-    pub(crate) fn without_limits(mut self) -> Self {
-        self.preparation.limits.clear();
-        self
-    }
-
     /// Writes rows, matched to columns by name; a column that is missing is null or its default. They are all +I, unless the batch
     /// has a column [`_VALUE_KIND`](crate::write::VALUE_KIND_COLUMN) or the table a `rowkind.field`.
     ///
@@ -182,10 +176,21 @@ impl TableWrite {
 
     /// Takes records of the table's columns that were prepared when they were first written.
     pub(crate) async fn write_records(&mut self, batch: &KvBatch) -> Result<()> {
-        let options = RecordBatchOptions::new().with_row_count(Some(batch.len()));
-        let columns = batch.values().to_vec();
-        let rows = RecordBatch::try_new_with_options(Arc::clone(&self.preparation.arrow), columns, &options)?;
         let kinds = Int8Array::from(batch.kinds().to_vec());
+        self.write_as_is(batch.values().to_vec(), kinds).await
+    }
+
+    /// Takes merged rows of the table, all of its columns: each is +I, whatever `rowkind.field` says, and its nulls stay. What another engine wrote
+    /// may be longer than its type says.
+    pub(crate) async fn write_merged(&mut self, rows: &RecordBatch) -> Result<()> {
+        let kinds = Int8Array::from(vec![RowKind::Insert as i8; rows.num_rows()]);
+        self.write_as_is(rows.columns().to_vec(), kinds).await
+    }
+
+    /// A kind a row.
+    async fn write_as_is(&mut self, columns: Vec<ArrayRef>, kinds: Int8Array) -> Result<()> {
+        let options = RecordBatchOptions::new().with_row_count(Some(kinds.len()));
+        let rows = RecordBatch::try_new_with_options(Arc::clone(&self.preparation.arrow), columns, &options)?;
         let prepared = Prepared { rows, kinds };
         self.accept(&prepared)?;
         self.distribute(prepared).await
