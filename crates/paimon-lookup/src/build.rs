@@ -16,9 +16,9 @@ use crate::persist::Persist;
 const WRITE_BYTES: usize = 1 << 20;
 
 /// Reads a data file and writes what `need` stores of each of its rows to local disk. Rows that a deletion vector hides are stored, too:
-/// whether a hit counts is decided when it is found, so the file never grows old. `None`: there is no room on disk.
+/// whether a hit counts is decided when it is found, so the file never grows old. `None`: the local disk does not take it; nothing is left of it.
 ///
-/// Errors: those of the data file; `Unavailable`, naming the local file. Nothing is left then.
+/// Errors: those of the data file. Nothing is left then.
 pub(crate) async fn build(
     env: &Env,
     cache: &LookupFileCache,
@@ -29,7 +29,9 @@ pub(crate) async fn build(
 ) -> Result<Option<LocalFile>, FormatError> {
     let mut rows = files.open(file, read);
     let mut writer = SstWriter::new(settings, u64::try_from(file.row_count).unwrap_or(0))?;
-    let mut output = create(env).await?;
+    let Some(mut output) = create(env).await? else {
+        return Ok(None);
+    };
     while let Some(batch) = rows.next().await {
         let (batch, persist) = (batch?, persist.clone());
         writer = env
@@ -57,12 +59,14 @@ pub(crate) async fn build(
     Ok(Some(built))
 }
 
-pub(crate) async fn create(env: &Env) -> Result<LocalFileWriter, FormatError> {
+/// A new local file. `None`: it cannot be made, which is noted: look-ups do without.
+pub(crate) async fn create(env: &Env) -> Result<Option<LocalFileWriter>, FormatError> {
     let environment = env.clone();
-    env.blocking(move || LocalFileWriter::create(&environment)).await?
+    let created = env.blocking(move || LocalFileWriter::create(&environment)).await?;
+    Ok(created.inspect_err(not_on_disk).ok())
 }
 
-/// Appends bytes. `None`: there is no room on disk; the file is gone.
+/// Appends bytes. `None`: there is no room on disk, or it fails, which is noted; the file is gone.
 pub(crate) async fn append(
     env: &Env,
     cache: &LookupFileCache,
@@ -73,6 +77,12 @@ pub(crate) async fn append(
         tracing::warn!(budget = env.disk.total(), "no room on disk for a lookup file");
         return Ok(None);
     };
-    env.blocking(move || output.write(bytes.as_ref(), disk).map(|()| Some(output)))
-        .await?
+    let written = env
+        .blocking(move || output.write(bytes.as_ref(), disk).map(|()| output))
+        .await?;
+    Ok(written.inspect_err(not_on_disk).ok())
+}
+
+fn not_on_disk(error: &FormatError) {
+    tracing::warn!(%error, "the local disk does not take a lookup file");
 }

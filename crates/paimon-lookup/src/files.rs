@@ -178,7 +178,7 @@ impl LookupFiles {
         self.build(file, need).await
     }
 
-    /// Makes a lookup file of a data file. `None`: there is no room on disk.
+    /// Makes a lookup file of a data file. `None`: the local disk does not take it.
     async fn build(&self, file: &DataFileMeta, need: LookupNeed) -> Result<Option<Arc<LookupFile>>, FormatError> {
         let read = self.read(need, KeyRange::default());
         let stored = (&self.persist, need, self.settings.files);
@@ -249,7 +249,7 @@ impl LookupFiles {
 
     /// Outputs of a compaction, with their remote lookup files.
     ///
-    /// Errors: those of building and of the store; the sidecars made by this call are deleted then.
+    /// Errors: those of the data files and of the store; the sidecars made by this call are deleted then.
     pub(crate) async fn with_remote(&self, mut files: Vec<DataFileMeta>) -> Result<Vec<DataFileMeta>, FormatError> {
         let Some((store, need)) = &self.remote else {
             return Ok(files);
@@ -270,7 +270,7 @@ impl LookupFiles {
         Ok(files)
     }
 
-    /// The name of the new sidecar, which the file names now. `None`: it gets none, or has one.
+    /// The name of the new sidecar, which the file names now. `None`: it gets none (also when the local disk fails), or has one.
     async fn add_remote(
         &self,
         file: &mut DataFileMeta,
@@ -293,11 +293,17 @@ impl LookupFiles {
             return Ok(None);
         };
         let name = new_name(file, &self.env.ids.uuid(), local.local.bytes(), need);
-        if let Err(error) = upload(&self.env, store, file, &name, &local).await {
-            delete_quietly(store, file, &name).await;
-            // It may be the local file that cannot be read: whoever tries again makes a new one.
-            self.cache.lose(&key);
-            return Err(error);
+        match upload(&self.env, store, file, &name, &local).await {
+            Ok(true) => {}
+            // Whoever tries again makes a new local file.
+            Ok(false) => {
+                self.cache.lose(&key);
+                return Ok(None);
+            }
+            Err(error) => {
+                delete_quietly(store, file, &name).await;
+                return Err(error);
+            }
         }
         file.extra_files.push(name.clone());
         Ok(Some(name))

@@ -15,9 +15,9 @@ use crate::remote::RemoteLookupStore;
 /// Bytes that are moved at once.
 const CHUNK_BYTES: u64 = 4 << 20;
 
-/// Copies a sidecar to local disk. `None`: there is none, or no room.
+/// Copies a sidecar to local disk. `None`: there is none, or the local disk does not take it.
 ///
-/// Errors: those of the store; `Unavailable`, naming the local file. Nothing is left then.
+/// Errors: those of the store. Nothing is left then.
 pub(crate) async fn download(
     env: &Env,
     cache: &LookupFileCache,
@@ -28,7 +28,9 @@ pub(crate) async fn download(
     let Some(bytes) = store.size(file, name).await? else {
         return Ok(None);
     };
-    let mut output = create(env).await?;
+    let Some(mut output) = create(env).await? else {
+        return Ok(None);
+    };
     let mut start = 0;
     while start < bytes {
         let end = bytes.min(start + CHUNK_BYTES);
@@ -45,7 +47,7 @@ pub(crate) async fn download(
     Ok(Some(local))
 }
 
-/// Copies a lookup file to the sidecar `name`.
+/// Copies a lookup file to the sidecar `name`. `false`: the local file cannot be read, which is noted; the sidecar is not there.
 ///
 /// Errors: those of the store. Whether the sidecar is there is unknown then.
 pub(crate) async fn upload(
@@ -54,19 +56,26 @@ pub(crate) async fn upload(
     file: &DataFileMeta,
     name: &str,
     local: &Arc<LookupFile>,
-) -> Result<(), FormatError> {
+) -> Result<bool, FormatError> {
     let mut output = store.create(file, name).await?;
     let bytes = local.local.bytes();
     let mut start = 0;
     while start < bytes {
         let end = bytes.min(start + CHUNK_BYTES);
         let read = Arc::clone(local);
-        let chunk: Vec<Bytes> = env.blocking(move || read.local.read(&[start..end])).await??;
+        let chunk: Vec<Bytes> = match env.blocking(move || read.local.read(&[start..end])).await? {
+            Ok(chunk) => chunk,
+            Err(error) => {
+                tracing::warn!(%error, "a local lookup file cannot be copied");
+                output.abort().await;
+                return Ok(false);
+            }
+        };
         for part in chunk {
             output.write(part).await?;
         }
         start = end;
     }
     output.finish().await?;
-    Ok(())
+    Ok(true)
 }

@@ -90,6 +90,21 @@ fn one_disk_budget_for_all() {
     assert_eq!(bucket.env.disk.free(), 1500);
 }
 
+/// As a full disk: what only makes look-ups faster does not stop them.
+#[test]
+fn files_are_read_themselves_where_the_local_disk_takes_none() {
+    let mut bucket = Bucket::building();
+    bucket.env.temp = bucket.temp.path().join("no-folder");
+    std::fs::write(&bucket.env.temp, "").unwrap();
+    bucket.cache = LookupFileCache::new(bucket.env.clone(), &bucket.settings);
+    two_files(&mut bucket);
+    let levels = bucket.levels();
+    for _ in 0..2 {
+        assert_eq!(bucket.values(&levels, &[3, 50, 110]), [Some(30), None, Some(1100)]);
+    }
+    assert_eq!((bucket.cache.len(), bucket.on_disk()), (0, 1));
+}
+
 #[test]
 fn idle_files_go() {
     let mut bucket = Bucket::building();

@@ -140,6 +140,31 @@ fn written_once_used_by_all() {
     }
 }
 
+/// As a full disk: a compaction goes on, its files get no sidecars, and downloads are done without.
+#[test]
+fn a_local_disk_that_fails_stops_no_compaction() {
+    let mut remote = Remote::new();
+    remote.bucket.add(5, &rows(0..20, 1));
+    let levels = remote.levels(LookupNeed::Value);
+    // A local file that is gone cannot be copied; the next compaction makes a new one.
+    assert_eq!(remote.bucket.values(&levels, &[3]), [Some(30)]);
+    for file in std::fs::read_dir(remote.bucket.temp.path()).unwrap() {
+        std::fs::remove_file(file.unwrap().path()).unwrap();
+    }
+    for sidecars in [0, 1] {
+        remote.written(&levels).unwrap();
+        assert_eq!(remote.extra_files()[0].len(), sidecars);
+    }
+    // None can be made.
+    remote.bucket.env.temp = remote.bucket.temp.path().join("no-folder");
+    std::fs::write(&remote.bucket.env.temp, "").unwrap();
+    remote.bucket.add(4, &rows(100..120, 2));
+    let levels = remote.levels(LookupNeed::Value);
+    remote.written(&levels).unwrap();
+    assert_eq!(remote.extra_files()[1], Vec::<String>::new());
+    assert_eq!(remote.bucket.values(&levels, &[3, 110]), [Some(30), Some(1100)]);
+}
+
 #[test]
 fn levels_below_the_threshold_get_none() {
     let mut remote = Remote::new();
