@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use paimon_format::ErrorKind;
 use paimon_format::dv::DeletionVectorsIndexFile;
 use paimon_format::kv::{KvFileSettings, KvFiles};
 use paimon_format::meta::{HashIndexFile, IndexFileNames, PathSettings, TablePaths};
@@ -44,8 +45,8 @@ struct Inner {
     context: Context,
     schema: Arc<TableSchema>,
     options: Options,
-    /// Those of the schema alone.
-    stored_options: Options,
+    /// The schema as it is stored, with its own options alone.
+    stored: Arc<TableSchema>,
     /// Those of `options` that this use set.
     dynamic: Options,
     schemas: SchemaStore,
@@ -106,21 +107,20 @@ impl Table {
         storage: Arc<dyn Storage>,
         context: Context,
         schemas: SchemaStore,
-        schema: Arc<TableSchema>,
+        stored: Arc<TableSchema>,
         dynamic: &Options,
         compaction_metrics: CompactionMetrics,
     ) -> Result<Self> {
-        if schema.primary_keys.is_empty() {
+        if stored.primary_keys.is_empty() {
             return Err(Error::unsupported(format!("{location} is a table without primary key")));
         }
-        let stored_options = schema.options.clone();
-        let options = options::with_dynamic_options(&stored_options, dynamic)?;
-        let schema = if options == schema.options {
-            schema
+        let options = options::with_dynamic_options(&stored.options, dynamic)?;
+        let schema = if options == stored.options {
+            Arc::clone(&stored)
         } else {
             Arc::new(TableSchema {
                 options: options.clone(),
-                ..TableSchema::clone(&schema)
+                ..TableSchema::clone(&stored)
             })
         };
         let dynamic = options::table_options(dynamic);
@@ -134,7 +134,7 @@ impl Table {
                 context,
                 schema,
                 options,
-                stored_options,
+                stored,
                 dynamic,
                 schemas,
                 snapshots,
@@ -150,12 +150,29 @@ impl Table {
         for (key, value) in options.iter() {
             dynamic.set(key, value);
         }
-        self.at(Arc::clone(&self.inner.schema), &dynamic)
+        self.at(Arc::clone(&self.inner.stored), &dynamic)
     }
 
     /// The same table, with the options of this use, at its latest schema. Errors: as [`Table::open`].
     pub async fn refreshed(&self) -> Result<Self> {
         self.at(self.latest_schema().await?, &self.inner.dynamic)
+    }
+
+    /// The same table, with nothing taken for granted that was read of its schemas before. Errors: as [`Table::open`].
+    pub(crate) fn forgetting_schemas(&self) -> Result<Self> {
+        let schemas = SchemaStore::new(Arc::clone(self.storage()));
+        self.with(schemas, Arc::clone(&self.inner.stored), &self.inner.dynamic)
+    }
+
+    /// Whether what this value reads is the table that `earlier` was, not another that was made where that one was dropped: the schema of
+    /// `earlier` is still there, made at the same time. Cost: a read, unless that schema was read before.
+    pub(crate) async fn is_still(&self, earlier: &Self) -> Result<bool> {
+        let known = &earlier.inner.stored;
+        match self.schema_by_id(known.id).await {
+            Ok(schema) => Ok(schema == *known),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     /// The latest schema, as it is stored. Errors: `NotFound` when there is none any more.
@@ -189,12 +206,16 @@ impl Table {
 
     /// The same table at a schema, with options for this use.
     pub(crate) fn at(&self, schema: Arc<TableSchema>, dynamic: &Options) -> Result<Self> {
+        self.with(self.inner.schemas.clone(), schema, dynamic)
+    }
+
+    fn with(&self, schemas: SchemaStore, schema: Arc<TableSchema>, dynamic: &Options) -> Result<Self> {
         let inner = &self.inner;
         Self::new(
             &inner.location,
             Arc::clone(&inner.storage),
             inner.context.clone(),
-            inner.schemas.clone(),
+            schemas,
             schema,
             dynamic,
             inner.compaction_metrics.clone(),
@@ -336,7 +357,7 @@ impl Table {
     pub(crate) fn merge_engine(&self) -> Result<Arc<dyn MergeEngine>> {
         let schema = self.schema().kv_schema()?;
         let engine = self.context().registry().for_options(&schema, self.options())?;
-        options::check_same_lookup(&self.inner.stored_options, self.options(), engine.promises())?;
+        options::check_same_lookup(&self.inner.stored.options, self.options(), engine.promises())?;
         Ok(engine)
     }
 

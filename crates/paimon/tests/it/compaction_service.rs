@@ -384,6 +384,86 @@ async fn a_bucket_that_another_compaction_took_is_left_alone_for_a_while() {
     assert_eq!(compacted(&round), ["p=a/bucket-0: 11 runs"]);
 }
 
+/// As [`kv_schema`], with a column in between: `v` is another field.
+fn other_schema() -> SchemaBuilder {
+    TableSchema::builder()
+        .column("k", "INT".parse().unwrap())
+        .column("between", "STRING".parse().unwrap())
+        .column("v", "STRING".parse().unwrap())
+        .primary_key(["k"])
+        .option("bucket", "1")
+        .option("write-only", "true")
+}
+
+#[tokio::test]
+async fn a_table_that_is_made_where_another_was_dropped_is_compacted_as_itself() {
+    for of_catalog in [false, true] {
+        let place = Place::new();
+        let catalog = FileSystemCatalog::new(&place.location("wh"), place.context.clone());
+        let name = Identifier::new("shop", "orders");
+        let schema = kv_schema().option("write-only", "true");
+        let dropped = catalog.create_table(&name, schema).await.unwrap();
+        // Options of a service's own are no reason to take a table for another.
+        let options: Options = [("write-buffer-size", "1 mb")].into_iter().collect();
+        let source = match of_catalog {
+            false => TableSource::One(catalog.get_table(&name, options).await.unwrap()),
+            true => TableSource::Matching {
+                catalog: Arc::new(catalog.clone()),
+                pattern: "shop.*".parse().unwrap(),
+                options,
+                context: place.context.clone(),
+            },
+        };
+        let mut service = CompactService::new(source, ServiceSettings::default(), StopSignal::never());
+        for key in 0..6 {
+            commit(&dropped, &[("+I", key, "x")]).await;
+        }
+        assert_eq!(service.next_round().await.unwrap().unwrap().buckets.len(), 1);
+
+        std::fs::remove_dir_all(dropped.location()).unwrap();
+        let table = catalog.create_table(&name, other_schema()).await.unwrap();
+        for key in 0..8 {
+            commit(&table, &[("+I", key, "y")]).await;
+        }
+        let before = rows(&table).await;
+        let round = service.next_round().await.unwrap().unwrap();
+        assert_eq!((round.buckets.len(), &round.failures), (1, &Vec::new()), "{round:?}");
+        assert_eq!(rows(&table).await, before);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn what_was_compacted_of_a_dropped_table_is_not_committed_to_the_next_one() {
+    let place = Place::on_threads();
+    let dropped = place.create(kv_schema().option("write-only", "true")).await;
+    for key in 0..6 {
+        commit(&dropped, &[("+I", key, "x")]).await;
+    }
+    let env = place.context.env();
+    let inner = UrlStorageFactory::new(env.clone(), Options::new());
+    let inner = inner.open(dropped.location()).await.unwrap();
+    let delay = Fault::Delay(Duration::from_secs(3));
+    let plan = FaultPlan::new().rule(Rule::new(CallKind::Create, "bucket-0/data-*", delay).times(1));
+    let slow = FaultyStorage::new(inner, env.clone(), plan);
+    let context = Context::new(env.clone()).with_storages(Arc::new(Slow(Arc::new(slow))));
+    let same = Table::open(dropped.location(), Options::new(), &context).await.unwrap();
+    let mut service = one(&same, ServiceSettings::default());
+    let (round, table) = futures::join!(service.next_round(), async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        std::fs::remove_dir_all(dropped.location()).unwrap();
+        let table = place.create(other_schema()).await;
+        commit(&table, &[("+I", 1, "y")]).await;
+        table
+    });
+    let round = round.unwrap().unwrap();
+    let [failure] = round.failures.as_slice() else {
+        panic!("{round:?}")
+    };
+    assert!(failure.conflict && failure.error.contains("was dropped"), "{failure:?}");
+    assert_eq!(rows(&table).await, ["1 null y"]);
+    assert_eq!(strays(&table).await, [] as [String; 0]);
+}
+
 /// Asks to stop at every possible moment of a round.
 #[tokio::test]
 async fn a_stopped_service_leaves_nothing_half_done() {

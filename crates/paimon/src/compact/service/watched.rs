@@ -7,6 +7,7 @@ use paimon_format::ErrorKind;
 use paimon_format::env::StopSignal;
 use paimon_format::meta::CommitMessage;
 use paimon_format::row::BinaryRow;
+use paimon_manifest::ManifestError;
 
 use super::backoff::BackOff;
 use super::report::BucketFailure;
@@ -126,10 +127,14 @@ impl WatchedTable {
         self.buckets.get(bucket).is_none_or(|back_off| back_off.is_due(now_ms))
     }
 
-    /// Follows the schema. What is cached of files is kept while it stays.
+    /// Follows the schema, and another table where this one was dropped. What is cached of files is kept while there is neither.
     async fn refresh(&mut self) -> Result<()> {
-        let table = self.stores.table().refreshed().await?;
-        if table.schema() != self.stores.table().schema() {
+        let known = self.stores.table();
+        let table = known.forgetting_schemas()?.refreshed().await?;
+        if !table.is_still(known).await? {
+            tracing::info!(table = self.name, "another table was made in its place");
+            *self = Self::new(&self.name, &table)?;
+        } else if table.schema() != known.schema() {
             let table = table.for_compaction()?;
             self.commit = TableCommit::new(&table, self.commit.user())?;
             self.stores = BucketStores::new(&table)?;
@@ -162,6 +167,11 @@ impl WatchedTable {
     async fn commit_together(&mut self, messages: Vec<CommitMessage>) -> Result<i64> {
         let identifier = self.next_identifier;
         self.next_identifier += 1;
+        let known = self.stores.table();
+        if !known.forgetting_schemas()?.is_still(known).await? {
+            let what = format!("{}: the table was dropped while it was compacted", self.name);
+            return Err(ManifestError::Conflict(what).into());
+        }
         let snapshots = self.commit.commit(identifier, messages).await?;
         snapshots
             .last()
