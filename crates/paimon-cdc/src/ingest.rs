@@ -1,7 +1,8 @@
 //! A stream into a table.
 
+use paimon::format::meta::CommitMessage;
 use paimon::format::types::DataType;
-use paimon::{Error, ErrorKind, SchemaChange, StopSignal, Table, TableCommit, TableWrite};
+use paimon::{CommittedPart, Error, ErrorKind, SchemaChange, StopSignal, Table, TableCommit, TableWrite};
 
 use crate::error::RecordError;
 use crate::evolve::Evolution;
@@ -57,6 +58,8 @@ pub struct Counts {
     pub snapshots: u64,
     /// The last of them.
     pub last_snapshot: Option<i64>,
+    /// Commits of which what was written is in the table, what was compacted is not: another job compacted the same files first, say.
+    pub compactions_lost: u64,
 }
 
 impl Counts {
@@ -266,7 +269,10 @@ impl Ingest {
     /// any case where the table wants it (`lookup-wait`), and when a full compaction is due: after `full-compaction.delta-commits` commits
     /// of this run, and before its end.
     ///
-    /// Returns the newest snapshot made; `None` when there was nothing to commit. Errors: as [`TableCommit::commit`].
+    /// If another job compacted the same files first, what was compacted here is lost, which is [counted](Counts::compactions_lost) and no error:
+    /// the rows are in the table.
+    ///
+    /// Returns the newest snapshot made; `None` when there was nothing to commit, or its compaction was lost. Errors: as [`TableCommit::commit`].
     pub async fn commit(&mut self, wait_compaction: bool) -> Result<Option<i64>, Error> {
         self.commits += 1;
         self.commit_as(self.commits, wait_compaction).await
@@ -281,18 +287,74 @@ impl Ingest {
         let Some(position) = &self.position else {
             return Ok(None);
         };
-        let commit = &self.commit;
+        let (commit, records) = (&self.commit, position.records);
         let committed = commit
-            .commit_with_properties(position.records, messages.clone(), position.properties())
+            .commit_with_properties(records, messages.clone(), position.properties())
             .await;
-        let snapshots = commit.or_abort(committed, position.records, &messages).await?;
+        let committed = commit.or_abort(committed, records, &messages).await;
+        match committed {
+            Ok(snapshots) => {
+                let newest = snapshots.last().copied();
+                self.pass_commit(snapshots.len() as u64, newest);
+                self.writer.close_idle_buckets().await?;
+                Ok(newest)
+            }
+            Err(error) => {
+                let snapshots = self.at_least_in_part(error, records, &messages).await?;
+                let newest = match snapshots {
+                    0 => None,
+                    // That it cannot be told is no reason to fail: the rows are in the table.
+                    _ => self
+                        .table
+                        .snapshot_store()
+                        .latest_of_user(&self.user)
+                        .await
+                        .ok()
+                        .flatten(),
+                };
+                let newest = newest.map(|snapshot| snapshot.id);
+                self.pass_commit(snapshots, newest);
+                self.begin_anew().await?;
+                Ok(newest)
+            }
+        }
+    }
+
+    /// All records so far are committed.
+    fn pass_commit(&mut self, snapshots: u64, newest: Option<i64>) {
         self.committed.clone_from(&self.position);
         self.uncommitted_rows = 0;
-        self.writer.close_idle_buckets().await?;
-        self.counts.snapshots += snapshots.len() as u64;
-        let newest = snapshots.last().copied();
+        self.counts.snapshots += snapshots;
         self.counts.last_snapshot = newest.or(self.counts.last_snapshot);
-        Ok(newest)
+    }
+
+    /// How many snapshots a commit made that failed, though all rows up to its end are in the table: its compaction was lost, or only the answer.
+    ///
+    /// Errors: that of the commit, when rows are not in the table, or that cannot be told.
+    async fn at_least_in_part(
+        &mut self,
+        error: Error,
+        identifier: i64,
+        messages: &[CommitMessage],
+    ) -> Result<u64, Error> {
+        let mut increments = messages.iter().map(|message| &message.increment);
+        if increments.clone().all(|increment| increment.data.is_empty()) && error.kind() == ErrorKind::Conflict {
+            self.compaction_lost(&error);
+            return Ok(0);
+        }
+        match self.commit.committed_in_part(identifier, messages).await {
+            Ok(CommittedPart::All) => Ok(1 + u64::from(increments.any(|increment| !increment.compact.is_empty()))),
+            Ok(CommittedPart::Written) => {
+                self.compaction_lost(&error);
+                Ok(1)
+            }
+            Ok(CommittedPart::Nothing) | Err(_) => Err(error),
+        }
+    }
+
+    fn compaction_lost(&mut self, error: &Error) {
+        tracing::warn!(%error, "what was compacted is not in the table, all rows are");
+        self.counts.compactions_lost += 1;
     }
 
     /// Changes the schema and goes on with a writer for the new one.
@@ -313,14 +375,20 @@ impl Ingest {
                 Evolved::Moved
             }
         };
+        self.begin_anew().await?;
+        self.typer = RowTyper::new(self.table.schema());
+        self.batch = RowBatch::new(self.typer.fields().len());
+        Ok(evolved)
+    }
+
+    /// A writer for the table as it is now, which knows no files that are not in it.
+    async fn begin_anew(&mut self) -> Result<(), Error> {
         let builder = self.table.write_builder().commit_user(&self.user);
         let builder = builder.stop_on(self.stop.clone());
         let old = std::mem::replace(&mut self.writer, builder.new_write()?);
         old.abort().await;
         self.commit = builder.new_commit()?;
-        self.typer = RowTyper::new(self.table.schema());
-        self.batch = RowBatch::new(self.typer.fields().len());
-        Ok(evolved)
+        Ok(())
     }
 
     /// Commits the rest and closes the writer. Returns the counts of the whole run.

@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
+use paimon::Table;
 use paimon_cdc::{ChangeFormat, Counts, Evolution, IngestSettings, Position};
 use serde_json::json;
 
 use crate::args::{TableArgs, memory};
 use crate::error::CliError;
 use crate::ingest::{BadRecords, CommitPolicy, Inputs, run};
-use crate::output::counted;
+use crate::output::{counted, rows_without_compaction};
 use crate::progress::Progress;
 use crate::same_file::check_not_read;
 use crate::session::Session;
@@ -109,11 +110,16 @@ impl Ingest {
         let progress = Progress::start(session.console.progress, "taking in");
         let counts = run(ingest, inputs, policy, bad_records, signals, &session.env, &progress).await;
         progress.finish();
-        report(session, &counts?, resumed_at.as_ref())
+        report(session, &table, &counts?, resumed_at.as_ref())
     }
 }
 
-fn report(session: &mut Session<'_>, counts: &Counts, resumed_at: Option<&Position>) -> Result<(), CliError> {
+fn report(
+    session: &mut Session<'_>,
+    table: &Table,
+    counts: &Counts,
+    resumed_at: Option<&Position>,
+) -> Result<(), CliError> {
     let [insert, before, after, delete] = counts.rows;
     if session.json {
         return session.console.json(&json!({
@@ -124,6 +130,7 @@ fn report(session: &mut Session<'_>, counts: &Counts, resumed_at: Option<&Positi
             "columnsChanged": counts.columns_changed,
             "snapshots": counts.snapshots,
             "lastSnapshot": counts.last_snapshot,
+            "compactionsLost": counts.compactions_lost,
             "resumedAt": resumed_at.map(|position| json!({"input": &*position.input, "line": position.line})),
         }));
     }
@@ -144,6 +151,13 @@ fn report(session: &mut Session<'_>, counts: &Counts, resumed_at: Option<&Positi
         session
             .console
             .line(format_args!("changed {}", counted(counts.columns_changed, "column")))?;
+    }
+    if counts.compactions_lost > 0 {
+        session.console.line(format_args!(
+            "what was compacted is lost of {}; {}",
+            counted(counts.compactions_lost, "commit"),
+            rows_without_compaction(table)?
+        ))?;
     }
     match counts.last_snapshot {
         None => session.console.line("nothing to commit"),

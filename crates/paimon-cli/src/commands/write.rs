@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::args::{TableArgs, partitions};
 use crate::error::CliError;
 use crate::input::{self, InputFormat, InputSettings};
-use crate::output::{bytes, counted};
+use crate::output::{bytes, counted, rows_without_compaction};
 use crate::progress::Progress;
 use crate::session::Session;
 use crate::signals::{Signal, Signals};
@@ -84,7 +84,7 @@ impl Write {
         let progress = Progress::start(session.console.progress, "writing");
         let written = self.write(&table, input, &session.env, &progress).await;
         progress.finish();
-        report(session, &written?)
+        report(session, &table, &written?)
     }
 
     async fn write(
@@ -221,7 +221,7 @@ impl Job {
         Ok(())
     }
 
-    /// What a commit came to. `None`: it failed, but the rows are in the table: another job compacted the same files first, or only the answer was
+    /// What a commit came to. `None`: it failed, but the rows are committed: another job compacted the same files first, or only the answer was
     /// lost. That is no failure of the write: a second run would write the rows twice.
     async fn at_least_in_part<T>(
         &mut self,
@@ -262,7 +262,7 @@ fn after(identifier: i64) -> Result<i64, CliError> {
     })
 }
 
-fn report(session: &mut Session<'_>, written: &Written) -> Result<(), CliError> {
+fn report(session: &mut Session<'_>, table: &Table, written: &Written) -> Result<(), CliError> {
     if session.json {
         let mut report = json!({
             "rows": written.rows,
@@ -278,7 +278,8 @@ fn report(session: &mut Session<'_>, written: &Written) -> Result<(), CliError> 
     }
     if let Some(lost) = &written.compaction_lost {
         session.console.line(format_args!(
-            "the rows are in the table, but what was compacted with them is not; the next compaction does it again: {lost}"
+            "what was compacted is lost; {}: {lost}",
+            rows_without_compaction(table)?
         ))?;
     }
     match written.snapshot {

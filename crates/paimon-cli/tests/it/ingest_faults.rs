@@ -292,3 +292,46 @@ async fn a_commit_that_lost_leaves_no_files() {
     assert_eq!(shell.data_files(), before);
     assert_eq!(read(&shell).await, ["1", "2"]);
 }
+
+/// Takes away the files that a job knows.
+async fn compact_beside(shell: &Shell) {
+    let write = ["write", "@t", "--format", "json", "-D", "write-only=true"];
+    assert_eq!(shell.run_with_input(&write, r#"{"id":1,"v":-1}"#).await.code, 0);
+    shell.ok(&["compact", "@t", "--full"]).await;
+}
+
+#[tokio::test]
+async fn a_job_whose_compaction_is_lost_goes_on_behind_its_rows() {
+    let shell = Shell::new();
+    // All runs are merged whenever there are two.
+    let always = "compaction.max-size-amplification-percent=1";
+    let options = ["bucket=1", "num-sorted-run.compaction-trigger=2", always];
+    shell.create_table(&["id INT", "v INT"], &options).await;
+    let mut job = Job::open(&shell, ChangeFormat::Json).await;
+    let lost = |job: &Job| {
+        let counts = job.ingest.counts();
+        let committed = job.ingest.committed().map(|position| position.records);
+        (committed, counts.snapshots, counts.compactions_lost)
+    };
+    assert_eq!(job.record(r#"{"id":1,"v":1}"#).await, Outcome::Rows(1));
+    job.ingest.commit(true).await.unwrap();
+    assert_eq!(lost(&job), (Some(1), 1, 0));
+
+    // What was compacted in the same commit as the rows.
+    compact_beside(&shell).await;
+    assert_eq!(job.record(r#"{"id":2,"v":2}"#).await, Outcome::Rows(1));
+    let snapshot = job.ingest.commit(true).await.unwrap();
+    assert_eq!((snapshot, lost(&job)), (Some(4), (Some(2), 2, 1)));
+    let other = Job::open(&shell, ChangeFormat::Json).await.ingest;
+    assert_eq!(other.resume_at(), job.ingest.committed());
+    other.abort().await;
+
+    // What was begun with a commit, and ended after it.
+    assert_eq!(job.record(r#"{"id":3,"v":3}"#).await, Outcome::Rows(1));
+    job.ingest.commit(false).await.unwrap();
+    assert_eq!(lost(&job), (Some(3), 3, 1));
+    compact_beside(&shell).await;
+    let counts = job.ingest.finish().await.unwrap();
+    assert_eq!((counts.snapshots, counts.compactions_lost), (3, 2));
+    assert_eq!(read(&shell).await, ["1,-1", "2,2", "3,3"]);
+}

@@ -4,6 +4,7 @@
 
 mod changelog;
 mod commands;
+mod compaction_lost;
 mod ingest;
 mod ingest_faults;
 mod inputs;

@@ -2,7 +2,7 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::io::{Cursor, Write};
+use std::io::{Cursor, Read, Write};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -58,12 +58,18 @@ impl Shell {
 
     /// As [`run_with_input`](Self::run_with_input), in another environment.
     pub(crate) async fn run_in(&self, env: Env, args: &[&str], input: &str) -> Ran {
+        let input = Cursor::new(input.as_bytes().to_vec());
+        self.run_reading(env, args, Box::new(input)).await
+    }
+
+    /// As [`run_in`](Self::run_in), of any input.
+    pub(crate) async fn run_reading(&self, env: Env, args: &[&str], input: Box<dyn Read + Send>) -> Ran {
         let root = self.dir.path().to_str().unwrap();
         let args =
             std::iter::once("paimon".to_owned()).chain(args.iter().map(|arg| arg.replace('@', &format!("{root}/"))));
         let (out, err) = (Shared::default(), Shared::default());
         let mut console = Console {
-            input: Box::new(Cursor::new(input.as_bytes().to_vec())),
+            input,
             out: Box::new(out.clone()),
             err: Box::new(err.clone()),
             progress: false,

@@ -43,3 +43,13 @@ impl BatchVisibility {
         })
     }
 }
+
+impl Table {
+    /// Whether batch reads see rows as soon as they are committed. `false`: only once a compaction has taken them from level 0, as with
+    /// deletion vectors (without `deletion-vectors.merge-on-read`) and `first-row`.
+    ///
+    /// Errors: `Invalid`, `Unsupported`, naming the option.
+    pub fn reads_see_level0(&self) -> Result<bool> {
+        Ok(BatchVisibility::of(self)?.levels.contains(0))
+    }
+}

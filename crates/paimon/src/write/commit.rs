@@ -11,7 +11,6 @@ use paimon_manifest::snapshot::CommitKind;
 
 use crate::error::{Error, Result};
 use crate::partition::Selection;
-use crate::read::BatchVisibility;
 use crate::table::Table;
 
 /// The commit identifier of jobs that commit once.
@@ -59,7 +58,7 @@ impl TableCommit {
         let overwrite = Overwrite {
             partitions: self.predicate(partitions)?,
             read_from,
-            with_compaction: !BatchVisibility::of(&self.table)?.levels.contains(0),
+            with_compaction: !self.table.reads_see_level0()?,
         };
         Ok(Self {
             overwrite: Some(overwrite),
