@@ -74,7 +74,14 @@ impl Shell {
             err: Box::new(err.clone()),
             progress: false,
         };
-        let code = execute(Registry::default(), args.map(OsString::from), env, &mut console).await;
+        // On the heap: the compiler takes only so many futures around each other.
+        let code = Box::pin(execute(
+            Registry::default(),
+            args.map(OsString::from),
+            env,
+            &mut console,
+        ))
+        .await;
         let text = |shared: &Shared| {
             String::from_utf8(shared.0.lock().unwrap().clone())
                 .unwrap()
