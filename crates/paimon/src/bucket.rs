@@ -121,17 +121,14 @@ impl BucketStores {
     }
 
     /// Refuses rows that the merge engine would refuse once they are in a file: no compaction or read of their bucket would succeed any
-    /// more. Errors: `Invalid`, naming the engine, the kind and what would allow it.
+    /// more. Errors: `Invalid`, naming the engine, the kind and what would allow it, or the column whose function cannot read a value.
     pub(crate) fn check_rows(&self, rows: &RecordBatch, kinds: &Int8Array) -> Result<()> {
-        match self.engine.promises().accepts_retract {
-            true => Ok(()),
-            false => Ok(self.engine.check_rows(rows, &row_kinds(kinds)?)?),
-        }
+        Ok(self.engine.check_rows(rows, &row_kinds(kinds)?)?)
     }
 
     /// As [`check_rows`](Self::check_rows), for one row with a value for each column of the table.
     pub(crate) fn check_row(&self, kind: RowKind, row: &[Datum]) -> Result<()> {
-        if self.engine.promises().accepts_retract {
+        if !self.engine.may_refuse(kind) {
             return Ok(());
         }
         let columns = self.schema.fields.iter().zip(row).map(|(field, value)| {

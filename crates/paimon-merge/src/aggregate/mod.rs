@@ -37,6 +37,7 @@ mod union;
 
 use std::fmt::Debug;
 use std::ops::Range;
+use std::sync::Arc;
 
 use arrow_array::ArrayRef;
 
@@ -81,6 +82,17 @@ pub trait Aggregator: Debug + Send {
     fn accepts_retract(&self) -> bool {
         false
     }
+
+    /// What values must be so that they can be merged with others; `None` (the default): any will do.
+    fn value_check(&self) -> Option<Arc<dyn ValueCheck>> {
+        None
+    }
+}
+
+/// Refuses values of a column before they are written: one that meets no other is never looked at, and would make every later merge fail.
+pub trait ValueCheck: Debug + Send + Sync {
+    /// Errors: `Value`, naming the column, for a value in `values` that no merge could take.
+    fn check(&self, values: &ArrayRef, row: usize) -> Result<(), MergeError>;
 }
 
 /// What a factory makes.

@@ -10,7 +10,7 @@ use arrow_array::{Array, ArrayRef};
 use paimon_format::types::TypeKind;
 
 use super::column::Site;
-use super::{AggregatedColumn, Aggregation, Aggregator, AggregatorFactory, Step, fold_groups, step_of};
+use super::{AggregatedColumn, Aggregation, Aggregator, AggregatorFactory, Step, ValueCheck, fold_groups, step_of};
 use crate::MergeError;
 
 /// A set that has a binary form. Reasons of errors are what is wrong with the bytes.
@@ -139,6 +139,30 @@ impl<S: BinarySet> Aggregator for Unions<S> {
 
     fn reset(&mut self) {
         self.kept = None;
+    }
+
+    fn value_check(&self) -> Option<Arc<dyn ValueCheck>> {
+        let (site, form) = (self.site.clone(), PhantomData);
+        Some(Arc::new(Readable::<S> { site, form }))
+    }
+}
+
+/// Values are sets.
+#[derive(Debug)]
+struct Readable<S> {
+    site: Site,
+    form: PhantomData<fn() -> S>,
+}
+
+impl<S: BinarySet> ValueCheck for Readable<S> {
+    fn check(&self, values: &ArrayRef, row: usize) -> Result<(), MergeError> {
+        let Some(values) = values.as_binary_opt::<i32>() else {
+            return Err(self.site.wrong_array(values.data_type()));
+        };
+        match values.is_valid(row) {
+            true => read::<S>(&self.site, values.value(row)).map(drop),
+            false => Ok(()),
+        }
     }
 }
 

@@ -52,6 +52,10 @@ impl MergeEngine for LookupMergeFunction {
         self.engine.needs(wanted)
     }
 
+    fn may_refuse(&self, kind: RowKind) -> bool {
+        self.engine.may_refuse(kind)
+    }
+
     fn check_rows(&self, rows: &RecordBatch, kinds: &[RowKind]) -> Result<(), MergeError> {
         self.engine.check_rows(rows, kinds)
     }

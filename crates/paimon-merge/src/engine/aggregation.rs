@@ -7,6 +7,7 @@ use paimon_format::kv::{KvSchema, VALUE_OFFSET};
 use paimon_format::options::Options;
 use paimon_format::types::RowKind;
 
+use super::checks::{CheckedColumn, NoWayBack};
 use super::columns::{ColumnMerge, Flat, MadeRows, Steps};
 use super::functions::{check_columns, column_merge, function_name, own_function_name};
 use super::{MergeEngine, MergeEngineFactory, Promises, flag, refused};
@@ -33,8 +34,9 @@ pub struct Aggregation {
     options: Options,
     aggregators: Aggregators,
     remove_on_delete: bool,
-    /// Why a row cannot be taken back: the first column that does not allow it.
-    unretractable: Option<String>,
+    /// Why rows cannot be taken back, by columns that do not allow it.
+    no_way_back: Vec<NoWayBack>,
+    checked: Vec<CheckedColumn>,
 }
 
 impl MergeEngineFactory for AggregationFactory {
@@ -61,14 +63,17 @@ impl MergeEngineFactory for AggregationFactory {
             options: options.clone(),
             aggregators: aggregators.clone(),
             remove_on_delete: flag(options, REMOVE_ON_DELETE)?,
-            unretractable: None,
+            no_way_back: Vec::new(),
+            checked: Vec::new(),
         };
-        let mut unretractable = None;
-        for (column, field) in engine.columns(schema)?.into_iter().zip(&schema.fields) {
+        let columns = engine.columns(schema)?.into_iter().zip(&schema.fields);
+        for (position, (column, field)) in columns.enumerate() {
             let Some(column) = column else { continue };
-            if !column.accepts_retract() {
-                unretractable.get_or_insert_with(|| column.unretractable().to_string());
-            }
+            engine.no_way_back.extend(column.no_way_back());
+            let check = column.value_check();
+            engine
+                .checked
+                .extend(check.map(|check| CheckedColumn { position, check }));
             if column.ignores_retract() && engine.remove_on_delete {
                 return Err(MergeError::Invalid(format!(
                     "options '{REMOVE_ON_DELETE}' and 'fields.{}.ignore-retract' contradict each other",
@@ -76,12 +81,17 @@ impl MergeEngineFactory for AggregationFactory {
                 )));
             }
         }
-        engine.unretractable = unretractable;
         Ok(Arc::new(engine))
     }
 }
 
 impl Aggregation {
+    /// The first column that does not let rows of a kind be taken back. What a delete removes is not taken back column by column.
+    fn no_way_back(&self, kind: RowKind) -> Option<&NoWayBack> {
+        let removes = self.remove_on_delete && kind == RowKind::Delete;
+        self.no_way_back.iter().find(|column| column.holds(kind) && !removes)
+    }
+
     /// How each column is merged; `None`: it belongs to the primary key.
     fn columns(&self, schema: &KvSchema) -> Result<Vec<Option<ColumnMerge>>, MergeError> {
         let is_sequence = |position: usize| {
@@ -106,7 +116,7 @@ impl Aggregation {
 impl MergeEngine for Aggregation {
     fn promises(&self) -> Promises {
         Promises {
-            accepts_retract: self.unretractable.is_none(),
+            accepts_retract: self.no_way_back.iter().all(|column| column.deletes_only),
             deletes_need_older: self.remove_on_delete,
             ..Promises::default()
         }
@@ -116,16 +126,23 @@ impl MergeEngine for Aggregation {
         wanted.to_vec()
     }
 
-    fn check_rows(&self, _rows: &RecordBatch, kinds: &[RowKind]) -> Result<(), MergeError> {
-        let Some(why) = &self.unretractable else {
-            return Ok(());
-        };
-        let removes = |kind: RowKind| self.remove_on_delete && kind == RowKind::Delete;
-        let mut kinds = kinds.iter().copied();
-        match kinds.find(|&kind| kind.is_retract() && !removes(kind)) {
-            Some(kind) => Err(refused(NAME, kind, why)),
-            None => Ok(()),
+    fn may_refuse(&self, kind: RowKind) -> bool {
+        match kind.is_add() {
+            true => !self.checked.is_empty(),
+            false => self.no_way_back(kind).is_some(),
         }
+    }
+
+    fn check_rows(&self, rows: &RecordBatch, kinds: &[RowKind]) -> Result<(), MergeError> {
+        for (row, &kind) in kinds.iter().enumerate() {
+            if let Some(column) = self.no_way_back(kind) {
+                return Err(refused(NAME, kind, &column.why));
+            }
+            // What is taken back is no value, or is refused.
+            let mut checked = self.checked.iter().filter(|_| kind.is_add());
+            checked.try_for_each(|column| column.check(rows, row))?;
+        }
+        Ok(())
     }
 
     fn kernel(&self, read: &Arc<KvSchema>) -> Result<Box<dyn MergeKernel>, MergeError> {

@@ -7,10 +7,11 @@ use std::sync::Arc;
 use arrow_array::{Array, ArrayRef, Int8Array, RecordBatch, new_null_array};
 use arrow_select::interleave::interleave;
 use paimon_format::kv::{KvSchema, VALUE_OFFSET};
-use paimon_format::types::RowKind;
+use paimon_format::types::{DataField, RowKind};
 
+use super::checks::NoWayBack;
 use crate::MergeError;
-use crate::aggregate::{Aggregation, Aggregator, Selected, Selection, Step};
+use crate::aggregate::{Aggregation, Aggregator, Selected, Selection, Step, ValueCheck};
 use crate::kernel::MergedRows;
 use crate::plan::{KeyGroups, RowRef};
 
@@ -217,6 +218,7 @@ pub(super) struct ColumnMerge {
     rule: Rule,
     ignore_retract: bool,
     column: String,
+    is_nullable: bool,
     function: String,
 }
 
@@ -236,29 +238,53 @@ pub(super) enum Merged {
 }
 
 impl ColumnMerge {
-    pub(super) fn new(aggregation: Aggregation, ignore_retract: bool, column: &str, function: &str) -> Self {
+    pub(super) fn new(aggregation: Aggregation, ignore_retract: bool, field: &DataField, function: &str) -> Self {
         Self {
             rule: match aggregation {
                 Aggregation::Select(selection) => Rule::Select(selection, false),
                 Aggregation::Compute(aggregator) => Rule::Compute(aggregator),
             },
             ignore_retract,
-            column: column.to_owned(),
+            column: field.name.clone(),
+            is_nullable: field.data_type.nullable,
             function: function.to_owned(),
         }
     }
 
-    pub(super) fn accepts_retract(&self) -> bool {
-        self.ignore_retract
-            || match &self.rule {
-                Rule::Select(selection, _) => selection.accepts_retract(),
-                Rule::Compute(aggregator) => aggregator.accepts_retract(),
-            }
+    /// Why rows cannot be taken back from the column; `None`: they can be.
+    pub(super) fn no_way_back(&self) -> Option<NoWayBack> {
+        let (accepts, leaves_null) = match &self.rule {
+            _ if self.ignore_retract => return None,
+            Rule::Select(selection, _) => (selection.accepts_retract(), !self.is_nullable),
+            Rule::Compute(aggregator) => (aggregator.accepts_retract(), false),
+        };
+        let (deletes_only, why) = match (accepts, leaves_null) {
+            (true, false) => return None,
+            (false, _) => (false, unretractable(&self.column, &self.function).to_string()),
+            (true, true) => (true, self.leaves_null()),
+        };
+        Some(NoWayBack { deletes_only, why })
     }
 
-    /// The error of a column that does not [accept retracts](Self::accepts_retract).
-    pub(super) fn unretractable(&self) -> MergeError {
-        unretractable(&self.column, &self.function)
+    fn leaves_null(&self) -> String {
+        let (column, function) = (&self.column, &self.function);
+        format!(
+            "column {column}: it is NOT NULL, and {function} makes it null when a -D row is taken back; fields.{column}.ignore-retract = true \
+             lets it keep its value"
+        )
+    }
+
+    /// Ignores retracts if they [cannot be taken back](Self::no_way_back).
+    pub(super) fn keep_what_has_no_way_back(&mut self) {
+        self.ignore_retract = self.ignore_retract || self.no_way_back().is_some();
+    }
+
+    /// What the column's values must be; `None`: any will do.
+    pub(super) fn value_check(&self) -> Option<Arc<dyn ValueCheck>> {
+        match &self.rule {
+            Rule::Select(..) => None,
+            Rule::Compute(aggregator) => aggregator.value_check(),
+        }
     }
 
     pub(super) fn ignores_retract(&self) -> bool {
@@ -331,7 +357,8 @@ fn unretractable(column: &str, function: &str) -> MergeError {
     }
 }
 
-/// The rows that a block's groups become: one a closed group, and what is carried of an open one.
+/// The rows that a block's groups become: one a closed group, and what is carried of an open one. A NOT NULL column of which no value is
+/// left has that of the newest version, be it a retract: until a -U is followed by its +U, the old value stays.
 pub(super) struct MadeRows<'a> {
     flat: &'a Flat<'a>,
     schema: &'a KvSchema,
@@ -385,8 +412,17 @@ impl<'a> MadeRows<'a> {
         let whole = |group: usize| self.whole.get(group).copied().flatten().filter(|_| is_value);
         let array = match &merged {
             Merged::Picked(picks) => {
-                let picks = (0..closed).map(|group| whole(group).or_else(|| picks.get(group).copied().flatten()));
-                self.flat.gather(column, picks)?
+                let pick = |group: usize| whole(group).or_else(|| picks.get(group).copied().flatten());
+                match self.is_nullable(column) {
+                    true => self.flat.gather(column, (0..closed).map(pick))?,
+                    false => {
+                        let nulls = self.flat.nulls(column);
+                        let value = |group| pick(group).filter(|&version| !nulls.is_null(version));
+                        let newest = |group| self.newest.get(group).copied();
+                        let picks = (0..closed).map(|group| value(group).or_else(|| newest(group)));
+                        self.flat.gather(column, picks)?
+                    }
+                }
             }
             Merged::Computed(values) if (0..closed).all(|group| whole(group).is_none()) => Arc::clone(values),
             Merged::Computed(values) => {
@@ -410,15 +446,20 @@ impl<'a> MadeRows<'a> {
         Ok(())
     }
 
-    fn check_nulls(&self, column: usize, array: &ArrayRef) -> Result<(), MergeError> {
+    fn is_nullable(&self, column: usize) -> bool {
         let field = self.schema.arrow.fields().get(column);
-        match field.filter(|field| !field.is_nullable() && array.null_count() > 0) {
-            None => Ok(()),
-            Some(field) => Err(MergeError::Value {
-                column: field.name().clone(),
-                reason: "it is NOT NULL, but the merged value is null".to_owned(),
-            }),
+        field.is_none_or(|field| field.is_nullable())
+    }
+
+    fn check_nulls(&self, column: usize, array: &ArrayRef) -> Result<(), MergeError> {
+        if self.is_nullable(column) || array.null_count() == 0 {
+            return Ok(());
         }
+        let field = self.schema.arrow.fields().get(column);
+        Err(MergeError::Value {
+            column: field.map_or_else(String::new, |field| field.name().clone()),
+            reason: "it is NOT NULL, but the merged value is null".to_owned(),
+        })
     }
 
     /// The made rows with a kind for each closed group go to `out`; the columns of the open group, if there is one, are given back.

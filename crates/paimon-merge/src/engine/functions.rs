@@ -71,7 +71,7 @@ pub(super) fn column_merge(
     Ok(ColumnMerge::new(
         aggregators.create(&column)?,
         column.flag("ignore-retract")?,
-        &field.name,
+        field,
         function,
     ))
 }

@@ -1,6 +1,7 @@
 //! Merge engines by name.
 
 mod aggregation;
+mod checks;
 mod columns;
 mod deduplicate;
 mod first_row;
@@ -32,7 +33,7 @@ pub struct Promises {
     /// The newest version alone is the result (deduplicate): older ones may be dropped in any pass. True with a sequence field
     /// too, "newest" being by that order.
     pub newest_wins: bool,
-    /// -U and -D rows are merged, not refused, whatever their values are.
+    /// -U and -D rows are merged, whatever their values are.
     pub accepts_retract: bool,
     /// Only whether a key exists matters for older rows (first-row).
     pub existence_only: bool,
@@ -43,6 +44,9 @@ pub struct Promises {
     /// compaction that merges a delete with a later row of its key must take all older runs along (or look the older row up), and a writer
     /// flushes between the two, or the older row comes back.
     pub deletes_need_older: bool,
+    /// With `deletes_need_older`: whether a delete removes the row, the row's values say, too (the delete may be late by a sequence group). What
+    /// was merged of a delete and rows before it, without the row, does not tell: a writer flushes between those, too.
+    pub deletes_may_be_late: bool,
     /// Kernels need all versions of a key in one call: [`PlanOptions::cut_keys`](crate::plan::PlanOptions::cut_keys) must be off.
     pub whole_keys: bool,
 }
@@ -82,11 +86,15 @@ pub trait MergeEngine: Debug + Send + Sync {
     fn promises(&self) -> Promises;
     /// Positions in the full schema's `fields` that a merge needs to answer for `wanted` (sorted, `wanted` and keys included).
     fn needs(&self, wanted: &[usize]) -> Vec<usize>;
+    /// Whether [`check_rows`](Self::check_rows) may refuse rows of a kind. By default it goes by [`Promises::accepts_retract`].
+    fn may_refuse(&self, kind: RowKind) -> bool {
+        kind.is_retract() && !self.promises().accepts_retract
+    }
     /// Refuses rows that the merge will refuse, before they are written: a version that is alone passes unmerged, so that a merge would
     /// meet them when they are in a file, and fail for good. `rows`: all columns of the table; `kinds`: one a row. By default it goes by
     /// [`Promises::accepts_retract`].
     ///
-    /// Errors: `Retract`, naming what would allow the row.
+    /// Errors: `Retract`, naming what would allow the row; `Value` for a value that its column's function cannot read.
     fn check_rows(&self, _rows: &RecordBatch, kinds: &[RowKind]) -> Result<(), MergeError> {
         match self.promises().accepts_retract {
             true => Ok(()),

@@ -125,6 +125,23 @@ fn selections() {
 }
 
 #[test]
+fn a_column_without_nulls_keeps_the_old_value_between_update_before_and_after() {
+    for function in ["last_value", "last_non_null_value"] {
+        let table = Table::new(
+            "aggregation",
+            &[("v!", INT), ("s", INT)],
+            &[
+                ("fields.v.aggregate-function", function),
+                ("fields.s.aggregate-function", "sum"),
+            ],
+        );
+        table.check("+I 1 5 1; -U 1 5 1", "+I 1 5 0");
+        table.check("+I 1 5 1; -U 1 5 1; +U 1 8 3", "+I 1 8 3");
+        table.check("-U 1 5 1; -U 1 6 1", "+I 1 6 -2");
+    }
+}
+
+#[test]
 fn booleans() {
     let rows = "+I 1 true; +I 1 N; +I 1 false";
     table(TypeKind::Boolean, "bool_and", &[]).check(rows, "+I 1 false");

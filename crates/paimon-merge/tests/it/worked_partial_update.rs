@@ -165,9 +165,25 @@ fn a_value_must_be_there_where_the_column_says_so() {
     let columns = [("a!", INT), ("g", INT)];
     let table = Table::new("partial-update", &columns, &[("fields.g.sequence-group", "a")]);
     table.check("-D 1 10 2; -D 1 11 3", "-D 1 11 3");
+    // Not null, as in Java, which fails to write it.
+    table.check("+I 1 10 1; -U 1 11 3", "+I 1 11 3");
+    table.check("+I 1 10 1; -U 1 11 3; -U 1 12 N", "+I 1 12 3");
+    table.check("+I 1 10 1; -U 1 11 3; +U 1 12 3", "+I 1 12 3");
+}
+
+#[test]
+fn a_late_delete_leaves_what_cannot_be_taken_back() {
+    let max = ("fields.a.aggregate-function", "max");
+    let table = grouped(INT, &[REMOVE_ON_G, max]);
+    table.check("+I 1 10 5; -D 1 10 3", "+I 1 10 5");
+    table.check("+I 1 10 5; -D 1 10 3; +I 1 20 4; -D 1 20 6", "-D 1 20 6");
+    table.check("+I 1 10 5; -D 1 10 3; +I 1 20 4", "+I 1 20 5");
+    let sum = grouped(INT, &[REMOVE_ON_G, ("fields.a.aggregate-function", "sum")]);
+    sum.check("+I 1 10 5; -D 1 4 3", "+I 1 6 5");
+    // Without a group that removes, it was refused.
     assert_eq!(
-        table.fails("+I 1 10 1; -D 1 11 3"),
-        "column a: it is NOT NULL, but the merged value is null"
+        grouped(INT, &[max]).fails("+I 1 10 5; -D 1 10 3"),
+        "column a: aggregate function max does not support retraction; fields.a.ignore-retract = true lets it ignore -U and -D rows"
     );
 }
 
@@ -179,12 +195,14 @@ fn a_projection_reads_what_decides() {
     assert_eq!(table.engine.needs(&[1]), [1, 2]);
     assert_eq!(table.engine.needs(&[0, 5]), [0, 5]);
     assert!(!table.engine.promises().deletes_need_older);
+    assert!(!plain(&[REMOVE_ON_DELETE]).engine.promises().deletes_may_be_late);
     let mut removing = groups.to_vec();
     removing.push(("partial-update.remove-record-on-sequence-group", "gb"));
     let table = Table::new("partial-update", &columns, &removing);
     assert_eq!(table.engine.needs(&[0, 5]), [0, 4, 5]);
     assert_eq!(table.engine.needs(&[1]), [1, 2, 4]);
     assert!(table.engine.promises().deletes_need_older);
+    assert!(table.engine.promises().deletes_may_be_late);
 }
 
 #[test]

@@ -30,10 +30,19 @@ struct Carried {
 
 impl Kernel {
     pub(super) fn new(settings: &Settings, schema: Arc<KvSchema>) -> Result<Self, MergeError> {
+        let mut columns = settings.columns(&schema)?;
+        if settings.removes_by_group() {
+            // A -D that would have removed the record, but is late, passes the check of written rows.
+            for column in &mut columns {
+                if let Column::Aggregated(_, merge) = column {
+                    merge.keep_what_has_no_way_back();
+                }
+            }
+        }
         Ok(Self {
             deletes: settings.deletes,
             groups: settings.read_groups(&schema),
-            columns: settings.columns(&schema)?,
+            columns,
             schema,
             carried: None,
         })
@@ -41,7 +50,7 @@ impl Kernel {
 }
 
 /// Each key's newest value of a column that is in no group.
-fn free(flat: &Flat<'_>, column: usize, is_nullable: bool, keys: &[Kept]) -> Merged {
+fn free(flat: &Flat<'_>, column: usize, keys: &[Kept]) -> Merged {
     let nulls = flat.nulls(column);
     let pick = |key: &Kept| {
         let counts = |version: u32| match flat.is_carried(version) {
@@ -51,23 +60,11 @@ fn free(flat: &Flat<'_>, column: usize, is_nullable: bool, keys: &[Kept]) -> Mer
         let newest = (key.start..key.end)
             .rev()
             .find(|&version| counts(version) && !nulls.is_null(version));
-        newest.or_else(|| match key.kind() {
-            // Only retracts: a delete keeps a delete's values.
-            RowKind::Delete if key.start < key.end && !key.live => Some(key.start),
-            _ if is_nullable => None,
-            _ => Some(key.newest),
-        })
+        // Only retracts: a delete keeps a delete's values.
+        let is_deleted = key.kind() == RowKind::Delete && key.start < key.end && !key.live;
+        newest.or(is_deleted.then_some(key.start))
     };
     Merged::Picked(keys.iter().map(pick).collect())
-}
-
-/// Each key's pick; a delete has a value where there must be one.
-fn picked(picks: &[Option<u32>], is_nullable: bool, keys: &[Kept]) -> Merged {
-    let pick = |(&pick, key): (&Option<u32>, &Kept)| match (pick, is_nullable, key.kind()) {
-        (None, false, RowKind::Delete) => Some(key.newest),
-        _ => pick,
-    };
-    Merged::Picked(picks.iter().zip(keys).map(pick).collect())
 }
 
 impl MergeKernel for Kernel {
@@ -98,19 +95,14 @@ impl MergeKernel for Kernel {
         let tombstones = keys.iter().map(|key| key.tombstone).collect();
         let mut made = MadeRows::new(&flat, &self.schema, newest, tombstones)?;
         for (position, column) in self.columns.iter_mut().enumerate() {
-            let is_nullable = self
-                .schema
-                .fields
-                .get(position)
-                .is_some_and(|field| field.data_type.nullable);
             let merged = match column {
                 Column::Key => {
                     made.add_newest()?;
                     continue;
                 }
-                Column::Free => free(&flat, position + VALUE_OFFSET, is_nullable, &keys),
-                Column::Sequence(group) => picked(&picks[*group].sequence, is_nullable, &keys),
-                Column::Protected(group) => picked(&picks[*group].protected, is_nullable, &keys),
+                Column::Free => free(&flat, position + VALUE_OFFSET, &keys),
+                Column::Sequence(group) => Merged::Picked(picks[*group].sequence.clone()),
+                Column::Protected(group) => Merged::Picked(picks[*group].protected.clone()),
                 Column::Aggregated(group, merge) => {
                     merge.merge(&flat, position + VALUE_OFFSET, &picks[*group].steps)?
                 }

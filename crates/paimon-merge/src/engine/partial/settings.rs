@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use arrow_array::{Array, RecordBatch};
 use paimon_format::kv::KvSchema;
 use paimon_format::options::Options;
+use paimon_format::types::DataField;
 
 use crate::MergeError;
 use crate::aggregate::Aggregators;
+use crate::engine::checks::NoWayBack;
 use crate::engine::columns::ColumnMerge;
 use crate::engine::functions::{check_columns, column_merge, function_name, parts};
 use crate::engine::{flag, ignore_delete};
@@ -66,13 +68,11 @@ pub(super) enum Column {
 }
 
 impl Column {
-    /// A group whose rows cannot be taken back from this column, and why.
-    pub(super) fn unretractable(&self) -> Option<(usize, String)> {
+    /// The number of the group among the groups read, where values are taken back with it.
+    pub(super) fn protecting(&self) -> Option<usize> {
         match self {
-            Self::Aggregated(group, merge) if !merge.accepts_retract() => {
-                Some((*group, merge.unretractable().to_string()))
-            }
-            _ => None,
+            Self::Protected(group) | Self::Aggregated(group, _) => Some(*group),
+            Self::Key | Self::Free | Self::Sequence(_) => None,
         }
     }
 }
@@ -138,7 +138,33 @@ impl Settings {
 
     /// Whether a delete can remove what is older.
     pub(super) fn removes(&self) -> bool {
-        self.deletes == DeleteRule::Remove || self.groups.iter().any(|group| group.removes)
+        self.deletes == DeleteRule::Remove || self.removes_by_group()
+    }
+
+    /// Whether a delete can remove what is older, if it is newer by a group.
+    pub(super) fn removes_by_group(&self) -> bool {
+        self.groups.iter().any(|group| group.removes)
+    }
+
+    /// Why rows of a group cannot be taken back from one of its columns; `None`: they can be.
+    pub(super) fn no_way_back(&self, column: &Column, field: &DataField) -> Option<NoWayBack> {
+        match column {
+            Column::Aggregated(_, merge) => merge.no_way_back(),
+            Column::Protected(group) if !field.data_type.nullable => {
+                let sequence = self.groups.get(*group).and_then(|group| group.sequence.first());
+                let sequence = sequence.and_then(|&position| self.names.get(position));
+                Some(NoWayBack {
+                    deletes_only: true,
+                    why: format!(
+                        "column {}: it is NOT NULL, and null once a -D row takes its sequence group back; {REMOVE_ON_SEQUENCE_GROUP} = {} lets \
+                         the row remove the record",
+                        field.name,
+                        sequence.map_or("", String::as_str)
+                    ),
+                })
+            }
+            _ => None,
+        }
     }
 
     /// Columns outside of the groups have no function, but for the one that is the rule anyway.

@@ -155,16 +155,14 @@ impl TableWrite {
     ///
     /// What depends on other rows of its key, as a sum that overflows, shows when they are merged.
     ///
-    /// Errors: `Invalid` or `Unsupported`: a `rowkind.field` that is no row kind, a kind that the merge engine refuses, a partition that has no
+    /// Errors: `Invalid` or `Unsupported`: a `rowkind.field` that is no row kind, a kind or a value that the merge engine refuses, a partition that has no
     /// directory name.
     pub fn check_row(&self, kind: RowKind, row: &[Datum]) -> Result<()> {
         let kind = self.preparation.kind_of(kind, row)?;
         if self.preparation.drops(kind) {
             return Ok(());
         }
-        if kind.is_retract() {
-            self.stores.check_row(kind, row)?;
-        }
+        self.stores.check_row(kind, row)?;
         let columns = &self.partition_columns;
         let values = columns.positions.iter().map(|&at| row.get(at).cloned());
         let values: Vec<Datum> = values.map(|value| value.unwrap_or(Datum::Null)).collect();
