@@ -437,14 +437,15 @@ fn late_rows_depend_on_the_grouping(#[case] engine: &str, #[case] given: &[(&str
 }
 
 #[rstest]
-#[case::then_an_add("+I 1 10 2; -D 1 11 3; +I 1 12 N")]
-#[case::then_a_retract("+I 1 10 2; -D 1 11 3; -U 1 12 4")]
+#[case::then_an_add("+I 1 10 2 N; -D 1 11 3 N; +I 1 12 N N")]
+#[case::then_a_retract("+I 1 10 2 N; -D 1 11 3 N; -U 1 12 4 N")]
+#[case::late_and_after_an_add("+I 1 10 5 N; +I 1 12 2 7; -D 1 11 3 N")]
 fn a_removing_delete_needs_older_rows(#[case] rows: &str) {
     let options = [
         ("fields.g.sequence-group", "a"),
         ("partial-update.remove-record-on-sequence-group", "g"),
     ];
-    let table = Table::new("partial-update", &[("a", INT), ("g", INT)], &options);
+    let table = Table::new("partial-update", &[("a", INT), ("g", INT), ("x", INT)], &options);
     assert!(table.engine.promises().deletes_need_older);
     let rows: [Row; 3] = table.rows(rows).try_into().unwrap();
     let (at_once, newer_first) = groupings(&table, &rows);

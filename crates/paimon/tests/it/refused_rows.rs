@@ -332,7 +332,7 @@ async fn bytes_that_a_function_cannot_read_are_refused() {
             let table = table(&place, &options, "BYTES").await;
             commit_batch(
                 &table,
-                &row_with(Some(1), Arc::new(BinaryArray::from(vec![None]))),
+                &row_with(Some(1), Arc::new(BinaryArray::from(vec![None::<&[u8]>]))),
                 &kinds(["+I"].into_iter()),
             )
             .await;
@@ -350,6 +350,7 @@ async fn bytes_that_a_function_cannot_read_are_refused() {
                 let checked = write.check_row(*kind, &datums);
                 let Some(begins) = refusal else {
                     checked.unwrap();
+                    write.abort().await;
                     commit_batch(&table, &batch, &kinds).await;
                     assert_eq!(rows(&table).await.len(), 1, "{case}");
                     continue;
