@@ -530,8 +530,9 @@ async fn a_removed_row_does_not_come_back(#[case] options: &'static [(&'static s
 /// A delete that is late by its group removes nothing, not even what came before it in its batch.
 #[tokio::test]
 async fn a_late_delete_takes_no_row_of_its_batch_along() {
+    type Numbers = (RowKind, [Option<i32>; 5]);
     let place = Place::new();
-    let batches: [&[(RowKind, [Option<i32>; 5])]; 2] = [
+    let batches: [&[Numbers]; 2] = [
         &[(RowKind::Insert, [Some(1), Some(5), Some(1), Some(1), Some(10)])],
         &[
             (RowKind::Insert, [Some(1), Some(2), Some(2), Some(2), Some(20)]),
