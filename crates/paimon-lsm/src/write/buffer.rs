@@ -55,10 +55,10 @@ impl WriteBuffer {
         })
     }
 
-    /// Keeps deletes apart from later rows of their keys, and from earlier ones if they may be late: [`admit`](Self::admit).
+    /// Keeps deletes apart from later rows of their keys: [`admit`](Self::admit).
     #[must_use]
-    pub(super) fn with_removals(self, may_be_late: bool) -> Self {
-        let removals = Some(Removals::new(self.records.schema(), may_be_late));
+    pub(super) fn with_removals(self) -> Self {
+        let removals = Some(Removals::new(self.records.schema()));
         Self { removals, ..self }
     }
 

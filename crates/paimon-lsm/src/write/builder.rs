@@ -145,9 +145,8 @@ impl MergeTreeWriterBuilder {
             .unwrap_or_else(|| Budget::new(self.settings.write_buffer_bytes));
         let max_spill_bytes = self.settings.max_spill_bytes;
         let buffer = WriteBuffer::new(Arc::clone(&self.schema), env.clone(), budget, max_spill_bytes)?;
-        let promises = engine.promises();
-        let buffer = match promises.deletes_need_older {
-            true => buffer.with_removals(promises.deletes_may_be_late),
+        let buffer = match engine.promises().deletes_need_older {
+            true => buffer.with_removals(),
             false => buffer,
         };
         let compaction = if self.settings.write_only {

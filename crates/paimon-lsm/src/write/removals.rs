@@ -21,31 +21,31 @@ pub(super) type Rows = (RecordBatch, Vec<RowKind>);
 /// Which keys have a -D in the buffer. For engines where a delete removes what is older: no file can hold "deleted, then inserted", so the
 /// buffer is flushed between the two.
 ///
-/// Where a sequence field or a sequence group orders rows, a -D may turn out to be older than rows that came before it, in the buffer or in files:
-/// there the other keys are known, too, and a -D and any other row of its key are kept apart, whichever comes first.
+/// Where a sequence field orders rows, a -D may turn out to be older than rows that came before it: there the other keys are known, too, and
+/// a -D and any other row of its key are kept apart, whichever comes first.
 ///
 /// A digest stands for a key: two keys with one digest cost a flush too many, no more.
 #[derive(Debug)]
 pub(super) struct Removals {
     /// By digest, whether the key's rows are deletes.
     keys: HashMap<u64, bool>,
-    may_be_late: bool,
+    by_sequence: bool,
     reserved: Vec<Reservation>,
 }
 
 impl Removals {
-    /// None yet. `may_be_late`: what the engine says of its [deletes](paimon_merge::engine::Promises::deletes_may_be_late).
-    pub(super) fn new(schema: &KvSchema, may_be_late: bool) -> Self {
+    /// None yet.
+    pub(super) fn new(schema: &KvSchema) -> Self {
         Self {
             keys: HashMap::new(),
-            may_be_late: may_be_late || schema.sequence.is_some(),
+            by_sequence: schema.sequence.is_some(),
             reserved: Vec::new(),
         }
     }
 
     /// Whether rows of these kinds may join the buffer, and nothing of them must be remembered.
     pub(super) fn ignores(&self, kinds: &[RowKind]) -> bool {
-        !self.may_be_late && self.keys.is_empty() && !kinds.contains(&RowKind::Delete)
+        !self.by_sequence && self.keys.is_empty() && !kinds.contains(&RowKind::Delete)
     }
 
     /// Remembers the rows that may join the buffer. `None`: all may; else those that may, and those that must wait until it is flushed. Rows of
@@ -73,7 +73,7 @@ impl Removals {
                 later.push(number);
                 continue;
             }
-            if deletes || self.may_be_late {
+            if deletes || self.by_sequence {
                 self.keys.insert(key, deletes);
             }
             now.push(number);

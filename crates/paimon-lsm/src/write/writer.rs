@@ -65,7 +65,7 @@ impl MergeTreeWriter {
     ///
     /// May flush, and then wait for the running compaction when the tree has too many runs: that is the back pressure. Where a delete removes
     /// what is older ([`deletes_need_older`](paimon_merge::engine::Promises::deletes_need_older)), it flushes before a row whose key has a -D in
-    /// the buffer: no file can hold both (and before a -D whose key has other rows there, if it may be late). Rows of other keys in the batch are numbered before those that wait for such a flush.
+    /// the buffer: no file can hold both. Rows of other keys in the batch are numbered before those that wait for such a flush.
     ///
     /// A call that is dropped while it flushes has broken the writer.
     ///

@@ -44,9 +44,6 @@ pub struct Promises {
     /// compaction that merges a delete with a later row of its key must take all older runs along (or look the older row up), and a writer
     /// flushes between the two, or the older row comes back.
     pub deletes_need_older: bool,
-    /// With `deletes_need_older`: whether a delete removes the row, the row's values say, too (the delete may be late by a sequence group). What
-    /// was merged of a delete and rows before it, without the row, does not tell: a writer flushes between those, too.
-    pub deletes_may_be_late: bool,
     /// Kernels need all versions of a key in one call: [`PlanOptions::cut_keys`](crate::plan::PlanOptions::cut_keys) must be off.
     pub whole_keys: bool,
 }

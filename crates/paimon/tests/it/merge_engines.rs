@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Int8Array, Int32Array, RecordBatch};
+use arrow_array::{ArrayRef, Int8Array, RecordBatch};
 use paimon::format::options::Options;
 use paimon::format::row::BinaryRow;
 use paimon::format::types::{DataType, Datum, RowKind, TypeKind, array_from_datums, arrow_schema};
@@ -13,7 +13,7 @@ use paimon_testkit::model::{Model, Row};
 use proptest::prelude::*;
 use rstest::rstest;
 
-use crate::support::{Place, commit_batch, datums_of, rows};
+use crate::support::{Place, datums_of};
 
 /// A table: columns behind the key `k INT NOT NULL`, options, and which retracts are the same however versions are grouped.
 #[derive(Clone, Copy, Debug)]
@@ -525,46 +525,4 @@ async fn a_removed_row_does_not_come_back(#[case] options: &'static [(&'static s
     written.run(&Step::Compact(false)).await;
     written.run(&Step::Compact(true)).await;
     written.write.abort().await;
-}
-
-/// A delete that is late by its group removes nothing, not even what came before it in its batch.
-#[tokio::test]
-async fn a_late_delete_takes_no_row_of_its_batch_along() {
-    type Numbers = (RowKind, [Option<i32>; 5]);
-    let place = Place::new();
-    let batches: [&[Numbers]; 2] = [
-        &[(RowKind::Insert, [Some(1), Some(5), Some(1), Some(1), Some(10)])],
-        &[
-            (RowKind::Insert, [Some(1), Some(2), Some(2), Some(2), Some(20)]),
-            (RowKind::Delete, [Some(1), Some(3), None, None, None]),
-        ],
-    ];
-    let columns = ["k", "g", "a", "h", "c"];
-    let mut schema = TableSchema::builder().primary_key(["k"]);
-    for column in columns {
-        schema = schema.column(column, "INT".parse().unwrap());
-    }
-    for (key, text) in [
-        ("bucket", "1"),
-        ("write-only", "true"),
-        ("merge-engine", "partial-update"),
-        ("fields.g.sequence-group", "a"),
-        ("fields.h.sequence-group", "c"),
-        ("partial-update.remove-record-on-sequence-group", "g"),
-    ] {
-        schema = schema.option(key, text);
-    }
-    let table = place.create(schema).await;
-    for batch in batches {
-        let values = columns.iter().enumerate().map(|(at, column)| {
-            let values: Int32Array = batch.iter().map(|(_, numbers)| numbers[at]).collect();
-            (*column, Arc::new(values) as ArrayRef)
-        });
-        let values = RecordBatch::try_from_iter(values).unwrap();
-        let kinds = Int8Array::from_iter_values(batch.iter().map(|(kind, _)| *kind as i8));
-        commit_batch(&table, &values, &kinds).await;
-    }
-    assert_eq!(rows(&table).await, ["1 5 1 2 20"]);
-    table.compact_builder().full(true).run().await.unwrap();
-    assert_eq!(rows(&table).await, ["1 5 1 2 20"]);
 }

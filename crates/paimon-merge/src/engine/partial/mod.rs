@@ -101,7 +101,6 @@ impl MergeEngine for PartialUpdate {
             accepts_retract: self.settings.deletes != DeleteRule::Refuse
                 && self.no_way_back.iter().all(|(_, column)| column.deletes_only),
             deletes_need_older: self.settings.removes(),
-            deletes_may_be_late: self.settings.removes_by_group(),
             ..Promises::default()
         }
     }
