@@ -37,6 +37,11 @@ pub fn check_conflicts(
     check_key_ranges(&merged, keys)
 }
 
+/// Where a file is, on whatever level.
+fn place(entry: &ManifestEntry) -> (&BinaryRow, i32, &str) {
+    (&entry.partition, entry.bucket, &entry.file.file_name)
+}
+
 /// Checks that nobody else has changed what a bucket has above level 0 since a compaction of it began: old rows that it looked up may be stale, and
 /// older versions may have come of keys whose deletes it has dropped.
 ///
@@ -47,25 +52,26 @@ pub(super) fn check_upper_files(
     changes: &[ManifestEntry],
     expected: &[UpperFiles],
 ) -> Result<()> {
+    if expected.is_empty() {
+        return Ok(());
+    }
+    let (added, removed): (Vec<_>, Vec<_>) = changes.iter().partition(|entry| entry.kind == FileKind::Add);
+    // One that is moved from level to level is in both.
+    let removed: HashSet<_> = removed.into_iter().map(place).collect();
+    let left = base.iter().filter(|entry| !removed.contains(&place(entry)));
+    let mut found: HashMap<(&BinaryRow, i32), BTreeSet<&str>> = HashMap::new();
+    for entry in left.chain(added).filter(|entry| entry.file.level > 0) {
+        let (partition, bucket, name) = place(entry);
+        found.entry((partition, bucket)).or_default().insert(name);
+    }
     for UpperFiles {
         partition,
         bucket,
         names,
     } in expected
     {
-        let of_bucket = |entry: &&ManifestEntry| (&entry.partition, entry.bucket) == (partition, *bucket);
-        let name = |entry: &ManifestEntry| entry.file.file_name.clone();
-        let upper = |entry: &&ManifestEntry| entry.file.level > 0;
-        let (added, removed): (Vec<&ManifestEntry>, Vec<&ManifestEntry>) = changes
-            .iter()
-            .filter(of_bucket)
-            .partition(|entry| entry.kind == FileKind::Add);
-        let mut found: BTreeSet<String> = base.iter().filter(of_bucket).filter(upper).map(name).collect();
-        for entry in removed {
-            found.remove(&entry.file.file_name);
-        }
-        found.extend(added.into_iter().filter(upper).map(name));
-        let expected: BTreeSet<String> = names.iter().cloned().collect();
+        let found = found.remove(&(partition, *bucket)).unwrap_or_default();
+        let expected: BTreeSet<&str> = names.iter().map(String::as_str).collect();
         if let Some(other) = found.symmetric_difference(&expected).next() {
             let what = if expected.contains(other) {
                 "has taken away"
@@ -89,22 +95,19 @@ pub(super) fn check_hidden_rows(
     changes: &[ManifestEntry],
     index_changes: &[IndexManifestEntry],
 ) -> Result<()> {
-    fn place(entry: &IndexManifestEntry) -> (&BinaryRow, i32) {
+    fn bucket(entry: &IndexManifestEntry) -> (&BinaryRow, i32) {
         (&entry.partition, entry.bucket)
     }
-    let of_kind = |kind: FileKind| {
-        let entries = changes.iter().filter(move |entry| entry.kind == kind);
-        entries.map(|entry| (&entry.partition, entry.bucket, entry.file.file_name.as_str()))
-    };
+    let of_kind = |kind: FileKind| changes.iter().filter(move |entry| entry.kind == kind).map(place);
     // One that is only moved keeps its vector.
     let kept: HashSet<_> = of_kind(FileKind::Add).collect();
     let merged: HashSet<_> = of_kind(FileKind::Delete).filter(|file| !kept.contains(file)).collect();
     let is_vectors = |entry: &&IndexManifestEntry| entry.file.index_type == DELETION_VECTORS_INDEX;
-    let changed: HashSet<_> = index_changes.iter().filter(is_vectors).map(place).collect();
+    let changed: HashSet<_> = index_changes.iter().filter(is_vectors).map(bucket).collect();
     for entry in index
         .iter()
         .filter(is_vectors)
-        .filter(|entry| !changed.contains(&place(entry)))
+        .filter(|entry| !changed.contains(&bucket(entry)))
     {
         let mut ranges = entry.file.dv_ranges.iter().flatten();
         let hidden =
